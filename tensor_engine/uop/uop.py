@@ -1,0 +1,349 @@
+"""UOp: the one node type of every graph, from what a user writes to what a renderer prints."""
+from __future__ import annotations
+
+import struct
+import weakref
+from dataclasses import dataclass
+from typing import Any, Callable, NamedTuple, Union
+
+from tensor_engine.dtype import ConstType, DType, PtrDType, dtypes, truncate
+from tensor_engine.helpers import prod
+from tensor_engine.mixin import OpMixin
+from tensor_engine.uop.op import AxisType, GroupOp, Ops
+
+sint = Union[int, "UOp"]
+
+
+class BufferArg(NamedTuple):
+    """What a BUFFER names: a number of its own, where it lives, and how many elements it has."""
+
+    number: int
+    device: str
+    size: int
+
+
+def _hashable(dtype: DType, arg: Any) -> Any:
+    """0.0 and -0.0, and all NaNs of one bit pattern, are told apart by their bits; so are 1, 1.0 and True."""
+    if type(arg) is float:
+        return struct.pack("d", arg)
+    return arg
+
+
+class UOpMeta(type):
+    """Hash-consing: a second node with the same four fields is the first one."""
+
+    alive: weakref.WeakValueDictionary[tuple[Any, ...], UOp] = weakref.WeakValueDictionary()
+
+    def __call__(
+        cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
+    ) -> UOp:
+        key = (op, dtype, src, arg if type(arg) is not float else _hashable(dtype, arg))
+        found = UOpMeta.alive.get(key)
+        if found is None:
+            UOpMeta.alive[key] = found = super().__call__(op, dtype, src, arg)
+        return found
+
+
+class derived:
+    """A property of a UOp that is computed once, for the sources first: a deep graph needs no deep recursion."""
+
+    def __init__(self, compute: Callable[[UOp], Any]):
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: UOp | None, owner: type | None = None) -> Any:
+        if node is None:
+            return self
+        name = self.name
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            missing = [s for s in top.src if name not in s.__dict__]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if name not in top.__dict__:
+                top.__dict__[name] = self.compute(top)
+        return node.__dict__[name]
+
+
+@dataclass(eq=False, repr=False)
+class UOp(OpMixin, metaclass=UOpMeta):
+    """A node: an operation, the type of its value, its operands, and what else defines it.
+
+    Equal nodes are the same object. Shape, device, bounds and the like are derived. Never change a field.
+    """
+
+    op: Ops
+    dtype: DType = dtypes.void
+    src: tuple[UOp, ...] = ()
+    arg: Any = None
+
+    def __repr__(self) -> str:
+        from tensor_engine.uop.render import render_graph
+
+        return render_graph(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UOp, (self.op, self.dtype, self.src, self.arg)
+
+    def replace(self, **fields: Any) -> UOp:
+        """The node with some fields changed."""
+        return UOp(
+            fields.get("op", self.op), fields.get("dtype", self.dtype), fields.get("src", self.src),
+            fields.get("arg", self.arg),
+        )  # fmt: skip
+
+    # ---- walking
+
+    def toposort(self, enter: Callable[[UOp], bool] | None = None) -> list[UOp]:
+        """All nodes below and including this one, operands before users. `enter` False: do not go below."""
+        done: dict[UOp, None] = {}
+        stack: list[tuple[UOp, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if node in done:
+                continue
+            if ready or not node.src or (enter is not None and not enter(node)):
+                done[node] = None
+                continue
+            stack.append((node, True))
+            stack.extend((s, False) for s in reversed(node.src) if s not in done)
+        return list(done)
+
+    def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
+        """This graph with every node that is a key replaced by its value."""
+        if not replacements:
+            return self
+        done = dict(replacements)
+        for node in self.toposort(lambda n: n not in replacements):
+            if node in done:
+                continue
+            src = tuple([done[s] for s in node.src])
+            done[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        return done[self]
+
+    # ---- what can be derived: tensors
+
+    @derived
+    def shape(self) -> tuple[sint, ...]:
+        """The sizes of the axes; () for everything inside a kernel."""
+        return _shape(self)
+
+    @derived
+    def device(self) -> str | None:
+        """Where the value lives; None for constants, which live everywhere."""
+        if self.op is Ops.BUFFER:
+            return self.arg.device
+        if self.op is Ops.DEVICE:
+            return self.arg
+        if self.op is Ops.COPY:
+            return self.src[1].device
+        return next((s.device for s in self.src if s.device is not None), None)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def base(self) -> UOp:
+        """What lies below the movement operations."""
+        node = self
+        while node.op in GroupOp.MOVEMENT or node.op is Ops.DETACH:
+            node = node.src[0]
+        return node
+
+    # ---- what can be derived: values
+
+    @derived
+    def min_max(self) -> tuple[ConstType, ConstType]:
+        """Bounds that the value never leaves."""
+        from tensor_engine.uop.bounds import min_max
+
+        return min_max(self)
+
+    @property
+    def vmin(self) -> ConstType:
+        """A value that this never falls below."""
+        return self.min_max[0]
+
+    @property
+    def vmax(self) -> ConstType:
+        """A value that this never exceeds."""
+        return self.min_max[1]
+
+    @derived
+    def ranges(self) -> frozenset[UOp]:
+        """The loops that this node runs in."""
+        inside: set[UOp] = set()
+        for s in self.src:
+            inside |= s.ranges
+        if self.op is Ops.RANGE:
+            inside.add(self)
+        elif self.op in (Ops.REDUCE, Ops.END):
+            inside.difference_update(*(s.ranges for s in self.src[1:]))
+        elif self.op is Ops.AFTER:
+            return self.src[0].ranges.union(*(s.ranges for s in self.src[1:]))
+        return frozenset(inside)
+
+    # ---- the hooks of the mixins
+
+    def alu(self, op: Ops, *operands: UOp) -> UOp:
+        """`op` of this and the operands, which have the same shape and fitting types already."""
+        dtype = self.dtype
+        if op is Ops.WHERE:
+            dtype = operands[0].dtype
+        elif op in GroupOp.COMPARE:
+            dtype = dtypes.bool.vec(self.dtype.count)
+        return UOp(op, dtype, (self, *operands))
+
+    def cast(self, dtype: DType) -> UOp:
+        """The value in another type."""
+        if self.dtype.count != dtype.count:
+            dtype = dtype.vec(self.dtype.count)
+        if dtype is self.dtype:
+            return self
+        if self.op is Ops.CONST:
+            return self.const_like(truncate(truncate(self.arg, self.dtype), dtype), dtype)
+        return UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        """The same bits read as another type of the same width."""
+        return self if dtype is self.dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    def const_like(self, value: ConstType, dtype: DType | None = None) -> UOp:
+        """A constant with this node's shape, and its type unless another is given."""
+        const = UOp.const(dtype or self.dtype, value)
+        return const if self.shape == () else const.reshape((1,) * len(self.shape)).expand(self.shape)
+
+    def movement(self, op: Ops, arg: Any) -> UOp:
+        """A movement operation."""
+        return UOp(op, self.dtype, (self,), arg)
+
+    def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> UOp:
+        """Combine along the axes, which stay with size 1."""
+        return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), (op, tuple(sorted(axes)))) if axes else self
+
+    def contiguous(self) -> UOp:
+        """Store the value in memory of its own, in row order."""
+        return self if self.op is Ops.CONTIGUOUS else UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+
+    def detach(self) -> UOp:
+        """The value without its gradient."""
+        return UOp(Ops.DETACH, self.dtype, (self,))
+
+    def copy_to_device(self, device: str) -> UOp:
+        """The value on another device."""
+        return UOp(Ops.COPY, self.dtype, (self, UOp(Ops.DEVICE, arg=device)))
+
+    # ---- making nodes
+
+    @staticmethod
+    def const(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
+        """A constant scalar, or a vector with the same value in every lane."""
+        value = truncate(value, dtype.scalar())
+        if dtype.count > 1:
+            return UOp(Ops.VECTORIZE, dtype, (UOp(Ops.CONST, dtype.scalar(), (), value),))
+        return UOp(Ops.CONST, dtype, (UOp(Ops.DEVICE, arg=device),) if device else (), value)
+
+    @staticmethod
+    def range(size: sint, number: int, kind: AxisType = AxisType.LOOP) -> UOp:
+        """A loop counter from 0 to size-1."""
+        return UOp(Ops.RANGE, dtypes.index, (as_index(size),), (number, kind))
+
+    @staticmethod
+    def sink(*src: UOp, arg: Any = None) -> UOp:
+        """The root of a graph."""
+        return UOp(Ops.SINK, dtypes.void, src, arg)
+
+    @staticmethod
+    def group(*src: UOp) -> UOp:
+        """Things that happen, in no order."""
+        return src[0] if len(src) == 1 else UOp(Ops.GROUP, dtypes.void, src)
+
+    @staticmethod
+    def new_buffer(device: str, size: int, dtype: DType) -> UOp:
+        """A BUFFER that no other node names."""
+        UOp.buffer_count += 1
+        return UOp(Ops.BUFFER, dtype, (), BufferArg(UOp.buffer_count, device, size))
+
+    buffer_count = 0  # noqa: RUF045 (a plain class attribute, not a field)
+
+    # ---- inside kernels
+
+    def index(self, offset: UOp, gate: UOp | None = None) -> UOp:
+        """The address of an element of this pointer."""
+        return UOp(Ops.INDEX, self.dtype, (self, offset) if gate is None else (self, offset, gate))
+
+    def load(self, *alternative: UOp, dtype: DType | None = None) -> UOp:
+        """What lies at this address or in this register."""
+        return UOp(Ops.LOAD, dtype or self.dtype.base, (self, *alternative))
+
+    def store(self, value: UOp) -> UOp:
+        """Write a value to this address or register."""
+        return UOp(Ops.STORE, dtypes.void, (self, value))
+
+    def end(self, *ranges: UOp) -> UOp:
+        """The end of the loops around this."""
+        return UOp(Ops.END, dtypes.void, (self, *ranges)) if ranges else self
+
+    def reduce(self, op: Ops, *ranges: UOp) -> UOp:
+        """The values of all iterations, combined."""
+        return UOp(Ops.REDUCE, self.dtype, (self, *ranges), op) if ranges else self
+
+    def after(self, *events: UOp) -> UOp:
+        """This, not before the events happened."""
+        return UOp(Ops.AFTER, self.dtype, (self, *events)) if events else self
+
+    def broadcast(self, count: int) -> UOp:
+        """A vector with this scalar in every lane."""
+        return self if count == 1 else UOp(Ops.VECTORIZE, self.dtype.vec(count), (self,))
+
+    def lane(self, number: int) -> UOp:
+        """One lane of a vector."""
+        if self.dtype.count == 1:
+            return self
+        if self.op is Ops.VECTORIZE:
+            return self.src[0] if len(self.src) == 1 else self.src[number]
+        return UOp(Ops.GEP, self.dtype.scalar(), (self,), (number,))
+
+
+def as_index(value: sint) -> UOp:
+    """An int as an index constant; a UOp as it is."""
+    return UOp(Ops.CONST, dtypes.index, (), value) if isinstance(value, int) else value
+
+
+def is_pointer(node: UOp) -> bool:
+    """True for memory and addresses."""
+    return isinstance(node.dtype, PtrDType)
+
+
+_SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR, Ops.PROGRAM, Ops.SOURCE, Ops.BINARY}
+
+
+def _shape(node: UOp) -> tuple[sint, ...]:
+    op, arg = node.op, node.arg
+    if op is Ops.BUFFER:
+        return (arg.size,)
+    if op is Ops.ARANGE:
+        return (arg,)
+    if not node.src or op in _SHAPELESS or op is Ops.CONST:
+        return ()
+    below = node.src[0].shape
+    if op in (Ops.RESHAPE, Ops.EXPAND):
+        return arg
+    if op is Ops.PERMUTE:
+        return tuple(below[i] for i in arg)
+    if op is Ops.PAD:
+        return tuple(size + before + after for size, (before, after) in zip(below, arg))
+    if op is Ops.SHRINK:
+        return tuple(stop - start for start, stop in arg)
+    if op is Ops.REDUCE_AXIS:
+        return tuple(1 if i in arg[1] else size for i, size in enumerate(below))
+    return below
+
+
