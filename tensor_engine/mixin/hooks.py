@@ -1,0 +1,98 @@
+"""What Tensor and UOp each provide, so that every operation above is written once for both."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensor_engine.dtype import ConstType, DType
+from tensor_engine.helpers import prod
+from tensor_engine.uop.op import Ops
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from tensor_engine.uop.uop import UOp, sint
+
+
+class Hooks:
+    """The primitives. A method of a mixin calls these and other mixin methods, nothing else."""
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def shape(self) -> tuple[sint, ...]:
+        """The sizes of the axes."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element."""
+        raise NotImplementedError
+
+    @property
+    def device(self) -> Any:
+        """Where the value lives."""
+        raise NotImplementedError
+
+    def alu(self, op: Ops, *operands: Self) -> Self:
+        """`op` of this and the operands, which have the same shape and fitting types already."""
+        raise NotImplementedError
+
+    def cast(self, dtype: DType) -> Self:
+        """The values in another type."""
+        raise NotImplementedError
+
+    def const_like(self, value: ConstType, dtype: DType | None = None) -> Self:
+        """A constant with this shape, and this type unless another is given."""
+        raise NotImplementedError
+
+    def movement(self, op: Ops, arg: Any) -> Self:
+        """A movement operation whose argument is complete and legal."""
+        raise NotImplementedError
+
+    def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> Self:
+        """Combine along the axes, which stay with size 1."""
+        raise NotImplementedError
+
+    def contiguous(self) -> Self:
+        """The values in memory of their own, in row order."""
+        raise NotImplementedError
+
+    def detach(self) -> Self:
+        """The values without their gradient."""
+        raise NotImplementedError
+
+    @classmethod
+    def const(cls, dtype: DType, value: ConstType) -> Self:
+        """A scalar constant."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_uop(cls, uop: UOp) -> Self:
+        """The value that this node stands for."""
+        raise NotImplementedError
+
+    @classmethod
+    def as_operand(cls, value: Any) -> Self:
+        """Something that isn't of this class, nor a Python number, as an operand; TypeError if it can't be one."""
+        raise TypeError(f"a {cls.__name__} and a {type(value).__name__} don't go together: {value!r:.80}")
+
+    # ---- what follows from the shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def numel(self) -> sint:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def resolve_axis(self, axis: int, extra: int = 0) -> int:
+        """The axis counted from the front. `extra` axes more are allowed, as for an axis that is yet to come.
+
+        Raises IndexError when there is no such axis.
+        """
+        count = max(self.ndim + extra, 1)
+        if not -count <= axis < count:
+            raise IndexError(f"axis {axis} is out of range for shape {self.shape}: use {-count} to {count - 1}")
+        return axis % count

@@ -1,0 +1,169 @@
+"""The same elements in another arrangement: nothing is computed, and none of these costs a kernel."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from tensor_engine.dtype import ConstType, dtypes
+from tensor_engine.helpers import argsort, prod
+from tensor_engine.mixin.elementwise import ElementwiseMixin
+from tensor_engine.uop.op import Ops
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def as_sequence(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments given one by one, or as one tuple or list."""
+    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+
+
+class MovementMixin(ElementwiseMixin):
+    """Reshape, permute, expand, shrink, pad, flip, and what is made of them."""
+
+    __slots__ = ()
+
+    # ---- the six primitives
+
+    def reshape(self, *shape: Any) -> Self:
+        """The elements in another shape. -1 stands for what is left over, None for the size that is there."""
+        sizes = as_sequence(shape)
+        new = tuple(self.shape[i] if size is None else size for i, size in enumerate(sizes))
+        if -1 in new:
+            new = self._infer(new)
+        if all(type(size) is int for size in new + self.shape) and prod(new) != prod(self.shape):
+            raise ValueError(f"can't reshape {self.shape} to {sizes}: {prod(self.shape)} elements are not {prod(new)}")
+        return self if new == self.shape else self.movement(Ops.RESHAPE, new)
+
+    def _infer(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`shape` with its -1 replaced."""
+        known = prod(size for size in shape if size != -1)
+        if shape.count(-1) > 1 or known == 0 or self.numel() % known != 0:
+            raise ValueError(f"can't reshape {self.shape} to {shape}: no size for -1 fits")
+        return tuple(self.numel() // known if size == -1 else size for size in shape)
+
+    def permute(self, *order: Any) -> Self:
+        """The axes in another order."""
+        axes = tuple(self.resolve_axis(axis) for axis in as_sequence(order))
+        if sorted(axes) != list(range(self.ndim)):
+            raise ValueError(f"permute{axes} is not an order of the {self.ndim} axes of shape {self.shape}")
+        return self if axes == tuple(range(self.ndim)) else self.movement(Ops.PERMUTE, axes)
+
+    def expand(self, *shape: Any) -> Self:
+        """Axes of size 1 repeated, and new axes in front. -1 and None keep a size."""
+        sizes = as_sequence(shape)
+        missing = len(sizes) - self.ndim
+        if missing < 0:
+            raise ValueError(f"can't expand {self.shape} to {sizes}: fewer axes")
+        aligned = (1,) * missing + self.shape
+        new = tuple(old if size is None or size == -1 else size for old, size in zip(aligned, sizes))
+        if any(old != size and old != 1 for old, size in zip(aligned, new)):
+            raise ValueError(f"can't expand {self.shape} to {sizes}: only axes of size 1 can grow")
+        return self.broadcast_to(new)
+
+    def shrink(self, arg: Sequence[tuple[Any, Any] | None]) -> Self:
+        """The elements from start to stop, an axis a pair; None keeps an axis whole."""
+        if len(arg) != self.ndim:
+            raise ValueError(f"shrink needs a pair or None for each axis of shape {self.shape}, got {arg}")
+        bounds = tuple((0, size) if pair is None else tuple(pair) for size, pair in zip(self.shape, arg))
+        if bounds == tuple((0, size) for size in self.shape):
+            return self
+        for (start, stop), size in zip(bounds, self.shape):
+            if all(type(n) is int for n in (start, stop, size)) and not 0 <= start <= stop <= size:
+                raise ValueError(f"can't shrink shape {self.shape} to {arg}: ({start}, {stop}) is not inside {size}")
+        return self.movement(Ops.SHRINK, bounds)
+
+    def pad_zeros(self, pads: Sequence[tuple[Any, Any]]) -> Self:
+        """Zeros before and after, an axis a pair of counts that are not negative."""
+        arg = tuple((before, after) for before, after in pads)
+        return self if all(pair == (0, 0) for pair in arg) else self.movement(Ops.PAD, arg)
+
+    def flip(self, *axes: Any) -> Self:
+        """The order of the elements reversed along the axes; all of them if none are given."""
+        chosen = as_sequence(axes) if axes else tuple(range(self.ndim))
+        turned = {self.resolve_axis(axis) for axis in chosen}
+        if len(turned) != len(chosen):
+            raise ValueError(f"flip got an axis twice: {chosen}")
+        return self.movement(Ops.FLIP, tuple(i in turned for i in range(self.ndim))) if turned else self
+
+    # ---- names for common reshapes and permutes
+
+    view = reshape
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes exchanged."""
+        order = list(range(self.ndim))
+        a, b = self.resolve_axis(dim0), self.resolve_axis(dim1)
+        order[a], order[b] = order[b], order[a]
+        return self.permute(order)
+
+    @property
+    def T(self) -> Self:
+        """The matrix transposed."""
+        return self.transpose()
+
+    def movedim(self, source: int, destination: int) -> Self:
+        """One axis moved to another place; the others keep their order."""
+        order = [axis for axis in range(self.ndim) if axis != self.resolve_axis(source)]
+        order.insert(self.resolve_axis(destination), self.resolve_axis(source))
+        return self.permute(order)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """The axes from `start_dim` to `end_dim`, both included, as one."""
+        start, end = self.resolve_axis(start_dim), self.resolve_axis(end_dim)
+        return self.reshape(self.shape[:start] + (prod(self.shape[start : end + 1]),) + self.shape[end + 1 :])
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
+        """One axis as several. -1 stands for what is left over."""
+        axis = self.resolve_axis(dim)
+        return self.reshape(self.shape[:axis] + tuple(sizes) + self.shape[axis + 1 :])
+
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Self:
+        """Without the axes of size 1: all of them, or those given that have that size."""
+        if dim is None:
+            return self.reshape(tuple(size for size in self.shape if size != 1))
+        dims = {self.resolve_axis(d) for d in ((dim,) if isinstance(dim, int) else dim)}
+        return self.reshape(tuple(size for i, size in enumerate(self.shape) if i not in dims or size != 1))
+
+    def unsqueeze(self, dim: int) -> Self:
+        """With a new axis of size 1 at `dim`."""
+        axis = self.resolve_axis(dim, extra=1)
+        return self.reshape(self.shape[:axis] + (1,) + self.shape[axis:])
+
+    def unpermute(self, order: Sequence[int]) -> Self:
+        """What `permute(order)` undoes."""
+        return self.permute(argsort(order))
+
+    # ---- padding
+
+    def pad(
+        self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0.0
+    ) -> Self:
+        """Elements before and after.
+
+        `padding` is a pair or None for each axis, or flat counts from the last axis forward (left, right, top,
+        bottom, …). A negative count cuts. `mode`: "constant" fills with `value`, "reflect" mirrors without the edge,
+        "replicate" repeats the edge, "circular" goes round.
+        """
+        pads = self._pads_per_axis(padding)
+        if mode != "constant":
+            from tensor_engine.mixin.padding import pad_with_mode
+
+            return pad_with_mode(self, pads, mode)
+        cut = self.shrink([(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, pads)])
+        grow = [(max(a, 0), max(b, 0)) for a, b in pads]
+        padded = cut.pad_zeros(grow)
+        if value == 0 or padded is cut:
+            return padded
+        inside = cut.const_like(True, dtypes.bool).pad_zeros(grow)
+        return inside.where(padded, value)
+
+    def _pads_per_axis(self, padding: Sequence[Any]) -> list[tuple[int, int]]:
+        """Either form of padding as a pair for each axis."""
+        if all(isinstance(p, int) for p in padding) and padding:
+            if len(padding) % 2 or len(padding) > 2 * self.ndim:
+                raise ValueError(f"pad needs pairs of counts for at most {self.ndim} axes, got {tuple(padding)}")
+            pairs = list(zip(padding[::2], padding[1::2]))[::-1]
+            return [(0, 0)] * (self.ndim - len(pairs)) + pairs
+        if len(padding) != self.ndim:
+            raise ValueError(f"pad needs a pair for each axis of shape {self.shape}, got {tuple(padding)}")
+        return [(0, 0) if pair is None else (pair[0], pair[1]) for pair in padding]
