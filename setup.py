@@ -23,8 +23,8 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", glob("launch/*.launch.py")),
-        (f"{SHARE}/config", glob("config/*.yaml")),
-        (f"{SHARE}/models", glob("models/*.yaml") + glob("models/README.md")),
+        (f"{SHARE}/config", glob("config/*")),
+        (f"{SHARE}/models", [*glob("models/*.yaml"), *glob("models/*.txt"), *glob("models/*.md")]),
     ],
     entry_points={
         "console_scripts": [
