@@ -1,0 +1,48 @@
+"""Renderers: linear uops → text. Pure functions of their input; none touches the operating system."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Callable
+
+from tensor_engine.uop.op import Ops
+from tensor_engine.uop.uop import UOp
+
+
+class RenderError(RuntimeError):
+    """Linear uops that a renderer has no text for: a bug in code generation."""
+
+
+class Renderer(ABC):
+    """Linear uops → text, and what code generation must know of the target.
+
+    `vector_bytes` is the width of the machine's vector registers (4: there are none), `registers` how many there are.
+    `code_for_op` has the ALU operations that can be printed; those in `vector_ops` also on vectors, lane by lane.
+    `masked_memory`: LOAD and STORE may have a gate for every lane.
+    """
+
+    name: str
+    device: str
+    vector_bytes: int = 4
+    registers: int = 16
+    code_for_op: dict[Ops, Callable[..., Any]]
+    vector_ops: frozenset[Ops] = frozenset()
+    masked_memory: bool = False
+
+    @abstractmethod
+    def render(self, uops: list[UOp]) -> str:
+        """The kernel's text. Raises RenderError for what it does not know."""
+
+
+def kernel_name(uops: list[UOp]) -> str:
+    """The kernel's name, which its SINK carries."""
+    sink = uops[-1]
+    if sink.op is not Ops.SINK or not getattr(sink.arg, "name", ""):
+        raise RenderError("the last linear uop must be a SINK whose arg has the kernel's name")
+    return sink.arg.name
+
+
+def without_after(node: UOp) -> UOp:
+    """What an AFTER stands for."""
+    while node.op is Ops.AFTER:
+        node = node.src[0]
+    return node

@@ -1,0 +1,105 @@
+"""The CPU: kernels are native functions, memory is the process's own, a handle is an address."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable
+
+import numpy as np
+
+from tensor_engine.device import Compiler, Device, DeviceRuntime, LRUAllocator, Program
+from tensor_engine.renderer import Renderer
+from tensor_engine.renderer.cstyle import CRenderer
+from tensor_engine.renderer.llvmir import LLVMRenderer
+from tensor_engine.runtime import llvm
+from tensor_engine.runtime.cc import CCompiler
+from tensor_engine.runtime.elf import LoadedObject
+from tensor_engine.runtime.system import PAGE, system
+
+CACHE_LINE = 64
+
+
+class CPUAllocator(LRUAllocator):
+    """Memory from the system, aligned to a cache line, or to a page if it is a page or more."""
+
+    def alloc_new(self, nbytes: int) -> int:
+        return system.allocate(max(nbytes, 1), PAGE if nbytes >= PAGE else CACHE_LINE)
+
+    def free_now(self, opaque: int, nbytes: int) -> None:
+        system.free(opaque)
+
+    def offset(self, opaque: int, nbytes: int, start: int) -> int:
+        return opaque + start
+
+    def wrap(self, array: np.ndarray) -> int:
+        return array.ctypes.data
+
+    def as_memoryview(self, opaque: int, nbytes: int) -> memoryview:
+        return memoryview((ctypes.c_ubyte * nbytes).from_address(opaque)).cast("B")
+
+    def copyin(self, dest: int, src: memoryview) -> None:
+        self.as_memoryview(dest, src.nbytes)[:] = _flat(src)
+
+    def copyout(self, dest: memoryview, src: int) -> None:
+        _flat(dest)[:] = self.as_memoryview(src, dest.nbytes)
+
+
+def _flat(view: memoryview) -> memoryview:
+    return view.cast("B")
+
+
+class CPUProgram(Program):
+    """A kernel in executable memory. Python's lock is free while it runs."""
+
+    def __init__(self, name: str, binary: bytes):
+        self.name = name
+        self.loaded = LoadedObject(binary)
+        self.address = self.loaded[name]
+        self._calls: dict[tuple[int, int], Callable[..., None]] = {}
+
+    def __call__(self, *buffers: int, vals: tuple[int, ...] = (), wait: bool = False) -> float | None:
+        call = self._calls.get((len(buffers), len(vals))) or self._make_call(len(buffers), len(vals))
+        if not wait:
+            call(*buffers, *vals)
+            return None
+        start = system.seconds()
+        call(*buffers, *vals)
+        return system.seconds() - start
+
+    def _make_call(self, buffers: int, vals: int) -> Callable[..., None]:
+        types = [ctypes.c_void_p] * buffers + [ctypes.c_int64] * vals
+        call = self._calls[buffers, vals] = ctypes.CFUNCTYPE(None, *types)(self.address)
+        return call
+
+
+class CPURuntime(DeviceRuntime):
+    """The CPU this process runs on."""
+
+    name = "CPU"
+
+    def __init__(self) -> None:
+        self.allocator = CPUAllocator()
+        self.target = llvm.host()
+        self._backends: dict[str, tuple[Renderer, Compiler]] = {}
+
+    def _backend(self) -> tuple[Renderer, Compiler]:
+        name = Device.renderer_name(self.name)
+        if name not in self._backends:
+            self._backends[name] = self._make_backend(name)
+        return self._backends[name]
+
+    def _make_backend(self, name: str) -> tuple[Renderer, Compiler]:
+        width, registers = self.target.vector_bytes, self.target.registers
+        if name == "C":
+            return CRenderer(width, registers), CCompiler()
+        return LLVMRenderer(width, registers), llvm.LLVMCompiler(self.target)
+
+    @property
+    def renderer(self) -> Renderer:
+        return self._backend()[0]
+
+    @property
+    def compiler(self) -> Compiler:
+        return self._backend()[1]
+
+    def load(self, name: str, binary: bytes) -> CPUProgram:
+        return CPUProgram(name, binary)

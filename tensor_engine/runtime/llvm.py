@@ -1,0 +1,103 @@
+"""LLVM in process, through llvmlite: LLVM IR → an ELF object, for this machine or another one."""
+from __future__ import annotations
+
+import functools
+import platform
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from tensor_engine.device import CompileError, Compiler
+
+OPTIMISATION = 2
+_lock = threading.Lock()  # LLVM's contexts are not thread-safe, and llvmlite has a global one
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU to compile for: triple ("x86_64-linux-gnu"), name ("znver1") and features ("+avx2,+fma")."""
+
+    triple: str
+    cpu: str
+    features: str = ""
+
+    @property
+    def machine(self) -> str:
+        """The first part of the triple."""
+        return self.triple.partition("-")[0]
+
+    def has(self, feature: str) -> bool:
+        """True if LLVM may use this feature."""
+        return f"+{feature}" in self.features.split(",")
+
+    @property
+    def vector_bytes(self) -> int:
+        """The width of the vector registers."""
+        widths = {"avx512f": 64, "avx": 32}
+        return next((width for feature, width in widths.items() if self.has(feature)), 16)
+
+    @property
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if self.machine in ("aarch64", "arm64") or self.has("avx512f") else 16
+
+
+@functools.lru_cache(maxsize=None)
+def host() -> Target:
+    """The CPU of this machine. Objects are ELF on every system: our own loader reads them."""
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    features = llvm.get_host_cpu_features().flatten()
+    return Target(f"{machine}-unknown-linux-gnu", llvm.get_host_cpu_name(), features)
+
+
+@functools.lru_cache(maxsize=None)
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+class LLVMCompiler(Compiler):
+    """Compiles LLVM IR for a target, the host if none is given. Thread-safe."""
+
+    def __init__(self, target: Target | None = None):
+        _initialize()
+        self.target = target or host()
+        self.machine = self._make_machine()
+        version = ".".join(str(part) for part in llvm.llvm_version_info)
+        self.key = f"llvm {version} llvmlite {llvmlite.__version__} O{OPTIMISATION} {self.target}"
+
+    def _make_machine(self) -> Any:
+        target = llvm.Target.from_triple(self.target.triple)
+        return target.create_target_machine(
+            cpu=self.target.cpu, features=self.target.features, opt=OPTIMISATION, reloc="pic", codemodel="small"
+        )
+
+    def compile(self, source: str) -> bytes:
+        with _lock:
+            return self.machine.emit_object(self._optimise(source))
+
+    def assembly(self, source: str) -> str:
+        """What `compile` makes, as assembly text."""
+        with _lock:
+            return self.machine.emit_assembly(self._optimise(source))
+
+    def _optimise(self, source: str) -> Any:
+        module = self._parse(source)
+        options = llvm.create_pipeline_tuning_options(OPTIMISATION)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(self.machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return module
+
+    def _parse(self, source: str) -> Any:
+        try:
+            module = llvm.parse_assembly(source)
+            module.triple = self.target.triple
+            module.data_layout = str(self.machine.target_data)
+            module.verify()
+        except RuntimeError as error:
+            raise CompileError(f"LLVM does not take this text: {error}\n{source}") from None
+        return module
