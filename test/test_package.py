@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tools import ros_env
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 LIBRARY = REPOSITORY / "tensor_engine"
-ROS_MODULES = {"rclpy", "launch", "launch_ros", "sensor_msgs", "std_msgs", "vision_msgs", "diagnostic_msgs", "cv_bridge"}
+ROS_MODULES = {"ros_node", "rclpy", "launch", "launch_ros", "sensor_msgs", "std_msgs", "vision_msgs", "diagnostic_msgs"}
 
 # A module imports from its own floor or from those named before it.
 FLOORS = (
@@ -128,7 +130,7 @@ def test_the_library_knows_no_ros():
         f"{file.relative_to(REPOSITORY)}: {name}"
         for file in sources()
         for name in imported_modules(file)
-        if name.partition(".")[0] in ROS_MODULES | {"ros_node"}
+        if name.partition(".")[0] in ROS_MODULES
     }
     assert not offenders
 
@@ -163,13 +165,43 @@ def test_every_room_has_a_floor():
 DETECTION_ARRAY_HASH = "RIHS01_214274120007f4a683866481336b70310268cfa107aebe9d594a6acf75bda968"
 
 
-def test_detection_messages_are_the_published_ones():
+def test_detection_messages_are_the_published_ones(monkeypatch):
     pytest.importorskip("vision_msgs", reason="vision_msgs is not installed")
     index = pytest.importorskip("ament_index_python", reason="ROS is not installed")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", sys.prefix, prepend=":")  # the wheels do not set it
     share = Path(index.get_package_share_directory("vision_msgs"))
     described = json.loads((share / "msg" / "Detection2DArray.json").read_text())
     hashes = {entry["type_name"]: entry["hash_string"] for entry in described["type_hashes"]}
     assert hashes["vision_msgs/msg/Detection2DArray"] == DETECTION_ARRAY_HASH
+
+
+@pytest.fixture
+def bare_environment(monkeypatch) -> list[tuple[str, ...]]:
+    """No ROS is there and nothing gets installed; the requirements that would have been."""
+    installed: list[tuple[str, ...]] = []
+    monkeypatch.setattr(ros_env, "comes_from_outside", lambda package: False)
+    monkeypatch.setattr(ros_env, "pip_install", lambda *requirements: installed.append(requirements))
+    return installed
+
+
+def test_a_platform_without_wheels_goes_on_without_ros(bare_environment, monkeypatch, capsys):
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert ros_env.main() == 0
+    assert bare_environment == []
+    assert "going on without ROS" in only_line(capsys)
+
+
+@pytest.mark.skipif(not ros_env.wheels_exist(), reason="there are no ROS wheels for this platform")
+def test_without_a_cpp_compiler_the_messages_are_left_out(bare_environment, monkeypatch, capsys):
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    assert ros_env.main() == 0
+    assert len(bare_environment) == 1
+    assert "apt install g++" in only_line(capsys)
+
+
+def only_line(capsys) -> str:
+    (line,) = capsys.readouterr().out.splitlines()
+    return line
 
 
 # ---- colcon -----------------------------------------------------------------------------------------------------
