@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+EXTRA = "perception"  # the pip extra that brings them all
+
 
 class MissingExtra(ImportError):
     """A library that this feature needs is not installed; the message says which pip extra brings it."""
 
 
-def require(module: str, extra: str) -> ModuleType:
-    """Import a library, or raise MissingExtra with the command that installs it."""
+def require(module: str) -> ModuleType:
+    """Import an optional library, or raise MissingExtra with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name != package:
             raise
-        message = f"this needs {module}: pip install 'tensor_engine[{extra}]'"
-        raise MissingExtra(message) from None
+        raise MissingExtra(f"this needs {package}: pip install 'tensor_engine[{EXTRA}]'") from None

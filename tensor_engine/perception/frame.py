@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Union
 
 import numpy as np
 
 from tensor_engine.perception.extras import require
+
+Bytes = Union[memoryview, np.ndarray, bytes]
 
 # Where red, green and blue lie within a pixel. Grey feeds all three.
 CHANNELS = {
@@ -44,7 +47,7 @@ class Frame:
     and step are 0. `step` is the number of bytes from one row to the next. `stamp_ns` counts nanoseconds.
     """
 
-    data: memoryview | np.ndarray | bytes
+    data: Bytes
     encoding: str
     height: int
     width: int
@@ -61,25 +64,26 @@ class Frame:
         return Frame(rows, encoding, height, width, step, stamp_ns, frame_id)
 
     @staticmethod
-    def from_file(data: memoryview | np.ndarray | bytes, stamp_ns: int = 0, frame_id: str = "", format: str = "") -> Frame:
-        """A frame around the bytes of a picture file. What the bytes begin with counts; `format`, only else."""
-        return Frame(data, file_encoding(data) or format or "unknown", 0, 0, 0, stamp_ns, frame_id)
+    def from_file(data: Bytes, claimed: str = "jpeg", stamp_ns: int = 0, frame_id: str = "") -> Frame:
+        """A frame around a picture file. Its first bytes tell the encoding; what is `claimed` counts only if they don't."""
+        return Frame(data, file_encoding(data) or claimed, 0, 0, 0, stamp_ns, frame_id)
 
     @property
     def is_compressed(self) -> bool:
         return self.encoding in COMPRESSED
 
     @property
-    def bytes(self) -> np.ndarray:
+    def octets(self) -> np.ndarray:
         """All bytes as uint8 [n]: a view, no copy, unless an array with gaps was given."""
         return as_bytes(self.data)
 
     def check(self) -> None:
         """Raise BadImage, in a sentence for people, if the layout is impossible. Looks at no pixel."""
         if self.is_compressed:
-            check_file(self.bytes)
+            check_file(self.octets)
         elif self.encoding in PIXEL_BYTES:
-            check_layout(self)
+            check_layout(self.height, self.width, self.step, self.encoding)
+            check_amount(self)
         else:
             known = ", ".join([*PIXEL_BYTES, *COMPRESSED])
             raise BadImage("encoding", f"encoding {self.encoding!r} is not supported; use one of {known}")
@@ -91,9 +95,9 @@ class Frame:
         """
         if not self.is_compressed:
             return self
-        pixels = decode_file(self.bytes)
+        pixels = decode_file(self.octets)
         raw = Frame.from_array(pixels, "bgr8", self.stamp_ns, self.frame_id)
-        check_layout(raw)
+        check_layout(raw.height, raw.width, raw.step, raw.encoding)
         return raw
 
     def pixels(self) -> np.ndarray:
@@ -101,34 +105,34 @@ class Frame:
         self.check()
         raw = self.decode()
         channels = PIXEL_BYTES[raw.encoding]
-        rows = raw.bytes[: raw.step * raw.height].reshape(raw.height, raw.step)
+        rows = raw.octets[: raw.step * raw.height].reshape(raw.height, raw.step)
         image = rows[:, : raw.width * channels].reshape(raw.height, raw.width, channels)
         return np.ascontiguousarray(image[:, :, CHANNELS[raw.encoding][::-1]])
 
-    def with_header(self, stamp_ns: int, frame_id: str) -> Frame:
-        """The same image with another stamp and frame id."""
-        return replace(self, stamp_ns=stamp_ns, frame_id=frame_id)
 
-
-def as_bytes(data: memoryview | np.ndarray | bytes) -> np.ndarray:
+def as_bytes(data: Bytes) -> np.ndarray:
     """Any buffer as a uint8 array [n]."""
     if isinstance(data, np.ndarray):
         return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     return np.frombuffer(data, np.uint8)
 
 
-def check_layout(frame: Frame) -> None:
-    """Raise BadImage if a raw frame's sizes, step and bytes do not fit together."""
-    height, width, step, have = frame.height, frame.width, frame.step, frame.bytes.size
+def check_layout(height: int, width: int, step: int, encoding: str) -> None:
+    """Raise BadImage if no raw image can have these sizes."""
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
         raise BadImage("size", f"a size of {width}x{height} is impossible; each side must be 1 to {MAX_SIDE}")
-    if have == 0:
-        raise BadImage("empty", f"the image says {width}x{height} but holds no data")
-    row = width * PIXEL_BYTES[frame.encoding]
+    row = width * PIXEL_BYTES[encoding]
     if step < row:
-        raise BadImage("step", f"step {step} is too short: {width} pixels of {frame.encoding} need {row} bytes a row")
-    if have < step * height:
-        raise BadImage("truncated", f"{height} rows of {step} bytes need {step * height} bytes, the image has {have}")
+        raise BadImage("step", f"step {step} is too short: {width} pixels of {encoding} need {row} bytes a row")
+
+
+def check_amount(frame: Frame) -> None:
+    """Raise BadImage if a raw frame holds fewer bytes than its sizes say."""
+    have, need = frame.octets.size, frame.step * frame.height
+    if have == 0:
+        raise BadImage("empty", f"the image says {frame.width}x{frame.height} but holds no data")
+    if have < need:
+        raise BadImage("truncated", f"{frame.height} rows of {frame.step} bytes need {need} bytes, the image has {have}")
 
 
 def check_file(data: np.ndarray) -> None:
@@ -142,7 +146,7 @@ def check_file(data: np.ndarray) -> None:
         raise BadImage("truncated", f"the {kind.upper()} file ends after {data.size} bytes, before its end mark")
 
 
-def file_encoding(data: memoryview | np.ndarray | bytes) -> str | None:
+def file_encoding(data: Bytes) -> str | None:
     """jpeg, png, or None: what the first bytes tell."""
     start = as_bytes(data)[: len(PNG_START)].tobytes()
     if start.startswith(JPEG_START):
@@ -171,7 +175,7 @@ def jpeg_scan_start(data: bytes) -> int:
 
 def decode_file(data: np.ndarray) -> np.ndarray:
     """A picture file's pixels as BGR uint8 [height, width, 3]. Raises BadImage."""
-    cv2 = require("cv2", "vision")
+    cv2 = require("cv2")
     try:
         pixels = cv2.imdecode(data, cv2.IMREAD_COLOR)
     except cv2.error as error:

@@ -1,0 +1,65 @@
+"""A detector ready to be traced: network, head, card and the names of its classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensor_engine.perception.card import ModelCard, find_card, make_card, read_card
+from tensor_engine.perception.errors import ModelError
+from tensor_engine.perception.heads import FAMILIES, Head, tell_head
+from tensor_engine.perception.labels import embedded_labels, read_labels
+from tensor_engine.perception.network import Network
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the files say, taken together. `labels` is empty, or names every class of the head."""
+
+    card: ModelCard
+    network: Network
+    head: Head
+    labels: list[str]
+
+    def class_name(self, number: int) -> str:
+        """A class's label, or its number as text where there are no labels."""
+        return self.labels[number] if self.labels else str(number)
+
+    def class_number(self, name: str) -> int:
+        """The number of a class by its name. Raises ValueError that lists the names."""
+        names = [self.class_name(number) for number in range(self.head.classes)]
+        if name not in names:
+            raise ValueError(f"no class {name!r}; the model knows {', '.join(names)}")
+        return names.index(name)
+
+
+def load_model(path: Path, card_path: Path | None = None, label_path: Path | None = None) -> Model:
+    """Read a model file, its card and its labels. Raises ModelError.
+
+    Without `card_path` the card is looked for (see find_card), and a model can do without one if its outputs
+    tell the head. Labels come from `label_path`, else the card, else the model file itself.
+    """
+    card_path = card_path or find_card(path)
+    values = read_card(card_path) if card_path else {}
+    network = Network(path, values.get("input_size"), values.get("layout"))
+    shapes = output_shapes(network, path)
+    try:
+        card = make_card(values, values.get("head") or tell_head(shapes, network.height, network.width))
+        head = FAMILIES[card.head or ""](card, shapes, network.height, network.width)
+    except ModelError as error:
+        raise ModelError(f"model {path}: {error}") from None
+    labels = read_labels(label_path) if label_path else list(card.labels) or embedded_labels(network.metadata)
+    check_labels(labels, head.classes, path)
+    return Model(card, network, head, labels)
+
+
+def output_shapes(network: Network, path: Path) -> list[tuple[int, ...]]:
+    shapes = network.output_shapes()
+    if not all(isinstance(size, int) for shape in shapes for size in shape):
+        raise ModelError(f"model {path} has outputs whose size depends on the image: {shapes}")
+    return shapes
+
+
+def check_labels(labels: list[str], classes: int, path: Path) -> None:
+    if labels and len(labels) != classes:
+        raise ModelError(f"model {path} tells {classes} classes apart, but there are {len(labels)} labels")
