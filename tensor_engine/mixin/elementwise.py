@@ -5,7 +5,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
-from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype, least_upper_float
+from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tensor_engine.mixin.hooks import Hooks
 from tensor_engine.uop.op import Ops
 

@@ -1,7 +1,8 @@
 """The same elements in another arrangement: nothing is computed, and none of these costs a kernel."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.helpers import argsort, prod

@@ -1,7 +1,8 @@
 """Many elements combined into one."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Union
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Union
 
 from tensor_engine.dtype import DType, sum_acc_dtype
 from tensor_engine.mixin.movement import MovementMixin

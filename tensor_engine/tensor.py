@@ -1,0 +1,366 @@
+"""Tensor: a lazy array. An operation writes a node of the graph down and returns; asking for a value runs it."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, ClassVar, Union
+
+import numpy as np
+
+from tensor_engine.device import Buffer, Device, numpy_dtype
+from tensor_engine.dtype import (
+    ConstType,
+    DType,
+    dtypes,
+    least_upper_dtype,
+    to_dtype,
+    truncate,
+)
+from tensor_engine.mixin import OpMixin
+from tensor_engine.mixin.elementwise import narrowest_int
+from tensor_engine.uop import provenance
+from tensor_engine.uop.op import Ops
+from tensor_engine.uop.uop import UOp, sint
+
+Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
+
+
+class Tensor(OpMixin):
+    """An array of one dtype on one device. Nothing is computed before `realize`, `numpy`, `item` or `tolist`.
+
+    `data` is a number, a nested list of numbers, a numpy array (copied), bytes (uint8), or a graph node. Python floats
+    become the default float, ints the default int (int64 where that is too narrow). `is_param` tells optimisers that
+    this tensor is theirs to update. Raises TypeError or ValueError for what is no array of numbers.
+    """
+
+    __slots__ = ("uop", "is_param", "grad")
+    __array_ufunc__ = None  # `array + tensor` is a Tensor's operation, not numpy's
+    training: ClassVar[bool] = False
+
+    uop: UOp
+    is_param: bool
+    grad: Tensor | None
+
+    def __init__(
+        self, data: Data, device: str | None = None, dtype: DType | str | None = None, is_param: bool = True
+    ):
+        dtype = None if dtype is None else to_dtype(dtype)
+        device = None if device is None else Device.canonicalize(device)
+        self.uop = node_from_data(data, dtype, device)
+        self.is_param, self.grad = is_param, None
+        provenance.record(self.uop)
+
+    # ---- the hooks of the mixins
+
+    @classmethod
+    def from_uop(cls, uop: UOp) -> Tensor:
+        """The tensor whose value is this node's."""
+        tensor = cls.__new__(cls)
+        tensor.uop, tensor.is_param, tensor.grad = uop, True, None
+        provenance.record(uop)
+        return tensor
+
+    @classmethod
+    def const(cls, dtype: DType, value: ConstType, device: str | None = None) -> Tensor:
+        """A constant of shape ()."""
+        return cls.from_uop(UOp.const(dtype, value, device and Device.canonicalize(device)))
+
+    @classmethod
+    def as_operand(cls, value: Any) -> Tensor:
+        if isinstance(value, (np.ndarray, np.generic, list, tuple)):
+            return cls(value)
+        raise TypeError(f"a Tensor and a {type(value).__name__} don't go together: {value!r:.80}")
+
+    @property
+    def shape(self) -> tuple[sint, ...]:
+        return self.uop.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.uop.dtype
+
+    @property
+    def device(self) -> str:
+        return self.uop.device or Device.DEFAULT
+
+    def alu(self, op: Ops, *operands: Tensor) -> Tensor:
+        self._check_devices(operands)
+        return Tensor.from_uop(self.uop.alu(op, *[operand.uop for operand in operands]))
+
+    def _check_devices(self, operands: tuple[Tensor, ...]) -> None:
+        devices = {tensor.uop.device for tensor in (self, *operands)} - {None}
+        if len(devices) > 1:
+            raise ValueError(f"tensors on {' and '.join(sorted(map(str, devices)))} don't meet: use .to(device)")
+
+    def cast(self, dtype: DType | str) -> Tensor:
+        """The values in another type. Floats are cut towards zero; see `dtype.float_to_int` for what doesn't fit."""
+        dtype = to_dtype(dtype)
+        return self if dtype is self.dtype else Tensor.from_uop(self.uop.cast(dtype))
+
+    def bitcast(self, dtype: DType | str) -> Tensor:
+        """The same bits read as another type; the last axis grows or shrinks where the widths differ."""
+        dtype = to_dtype(dtype)
+        if dtype.bits != self.dtype.bits:
+            raise ValueError(f"can't bitcast {self.dtype} to {dtype}: they differ in width")
+        return self if dtype is self.dtype else Tensor.from_uop(self.uop.bitcast(dtype))
+
+    def const_like(self, value: ConstType, dtype: DType | None = None) -> Tensor:
+        return Tensor.from_uop(self.uop.const_like(value, dtype))
+
+    def movement(self, op: Ops, arg: Any) -> Tensor:
+        return Tensor.from_uop(self.uop.movement(op, arg))
+
+    def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> Tensor:
+        return Tensor.from_uop(self.uop.reduce_axis(op, axes)) if axes else self
+
+    def contiguous(self) -> Tensor:
+        return Tensor.from_uop(self.uop.contiguous())
+
+    def detach(self) -> Tensor:
+        return Tensor.from_uop(self.uop.detach())
+
+    # ---- values
+
+    def realize(self, *others: Tensor) -> Tensor:
+        """Compute this and the others now, in one schedule. Returns this."""
+        from tensor_engine.engine.realize import realize
+
+        tensors = [self, *others]
+        for tensor, node in zip(tensors, realize(*[tensor.uop for tensor in tensors])):
+            tensor.uop = node
+        return self
+
+    def _buffer(self) -> Buffer:
+        """The memory that holds exactly these elements, in row order."""
+        from tensor_engine.engine.realize import buffer_of
+
+        stored = self.realize()
+        if not is_whole_buffer(stored.uop):
+            stored = stored.contiguous().realize()
+        return buffer_of(stored.uop.base)
+
+    def data(self) -> memoryview:
+        """The elements' bytes in row order: the memory itself where the host sees it, else a copy."""
+        return self._buffer().as_memoryview() if self.numel() else memoryview(b"")
+
+    def numpy(self) -> np.ndarray:
+        """The values as an array of their own. bfloat16, which numpy lacks, comes as float32."""
+        if not self.numel():
+            return np.empty(self.shape, numpy_dtype(dtypes.float32 if self.dtype is dtypes.bfloat16 else self.dtype))
+        values = self._buffer().numpy()
+        if self.dtype is dtypes.bfloat16:
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        return values.reshape(self.shape).copy()
+
+    def item(self) -> ConstType:
+        """The only element, as a Python number. Raises ValueError if there are more, or none."""
+        if self.numel() != 1:
+            raise ValueError(f"item() needs one element, but shape {self.shape} has {self.numel()}")
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers; one number for shape ()."""
+        return self.numpy().tolist()
+
+    def __repr__(self) -> str:
+        state = "" if is_whole_buffer(self.uop) else ", not computed"
+        return f"<Tensor {self.shape} {self.dtype} on {self.device}{state}>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    # ---- devices and memory
+
+    def to(self, device: str | None) -> Tensor:
+        """The values on another device."""
+        target = Device.canonicalize(device)
+        return self if target == self.device else Tensor.from_uop(self.uop.copy_to_device(target))
+
+    def assign(self, value: Tensor | Data) -> Tensor:
+        """Write `value` into this tensor's own memory, once it is realised. Returns this.
+
+        Raises ValueError if the type or the device is another or the shape doesn't broadcast to this one.
+        """
+        new = value if isinstance(value, Tensor) else Tensor(value, self.device, self.dtype)
+        if new.dtype is not self.dtype:
+            raise ValueError(f"can't assign {new.dtype} to {self.dtype}: use .cast")
+        if new.uop.device not in (None, self.device):
+            raise ValueError(f"can't assign values on {new.device} to a tensor on {self.device}: use .to")
+        new = new.expand(self.shape)
+        if new.uop is not self.uop:
+            self.uop = UOp(Ops.ASSIGN, self.dtype, (self.uop, new.uop)) if self._has_memory() else new.uop
+            provenance.record(self.uop)
+        return self
+
+    def _has_memory(self) -> bool:
+        return self.uop.base.op in (Ops.BUFFER, Ops.ASSIGN)
+
+    def replace(self, other: Tensor) -> Tensor:
+        """Become `other`'s value, whatever this was. Shapes and types must agree. Returns this."""
+        if self.shape != other.shape or self.dtype is not other.dtype:
+            raise ValueError(f"can't replace {self.shape} {self.dtype} by {other.shape} {other.dtype}")
+        self.uop = other.uop
+        return self
+
+    def clone(self) -> Tensor:
+        """The values in memory of their own."""
+        return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+
+    # ---- types by name
+
+    def float(self) -> Tensor:
+        """As float32."""
+        return self.cast(dtypes.float32)
+
+    def half(self) -> Tensor:
+        """As float16."""
+        return self.cast(dtypes.float16)
+
+    def double(self) -> Tensor:
+        """As float64."""
+        return self.cast(dtypes.float64)
+
+    def int(self) -> Tensor:
+        """As int32."""
+        return self.cast(dtypes.int32)
+
+    def long(self) -> Tensor:
+        """As int64."""
+        return self.cast(dtypes.int64)
+
+    def bool(self) -> Tensor:
+        """True where not zero."""
+        return self.cast(dtypes.bool)
+
+    # ---- as Python sees it
+
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return self.eq(other)
+
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return self.ne(other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> Any:
+        raise TypeError("a Tensor has no truth value before it is computed: use .item(), .any() or .all()")
+
+    def __len__(self) -> Any:
+        if not self.shape:
+            raise TypeError("a Tensor of shape () has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise TypeError("a Tensor of shape () can't be iterated")
+        return (self[i] for i in range(len(self)))
+
+    # ---- training
+
+    @classmethod
+    @contextlib.contextmanager
+    def train(cls, mode: Any = True) -> Iterator[None]:
+        """`with Tensor.train():` sets `Tensor.training`, which layers like dropout ask, for a while."""
+        before, Tensor.training = Tensor.training, mode
+        try:
+            yield
+        finally:
+            Tensor.training = before
+
+
+def is_whole_buffer(node: UOp) -> bool:
+    """True for a node whose elements are those of one buffer, all of them, in order."""
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node.op is Ops.BUFFER
+
+
+# ---- nodes from data --------------------------------------------------------------------------------------------
+
+
+def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
+    """The node for what a user gave to `Tensor`."""
+    if isinstance(data, Tensor):
+        data = data.uop
+    if isinstance(data, UOp):
+        node = data if dtype is None else data.cast(dtype)
+        return node if device in (None, node.device) else node.copy_to_device(device)
+    if data is None:
+        data = []
+    if isinstance(data, (bool, int, float)):
+        return UOp.const(dtype or scalar_dtype(data), data, device)
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return node_from_array(np.frombuffer(data, np.uint8), dtype, device)
+    if isinstance(data, (list, tuple)):
+        return node_from_list(data, dtype, device)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return node_from_array(np.asarray(data), dtype, device)
+    raise TypeError(f"a Tensor is made of numbers, lists, arrays or bytes, not of a {type(data).__name__}")
+
+
+def scalar_dtype(value: ConstType) -> DType:
+    """The default type of a Python number; an int beyond 32 bits gets a type that holds it."""
+    found = dtypes.from_py(value)
+    if found is dtypes.default_int and not found.min <= value <= found.max:
+        return narrowest_int(int(value))
+    return found
+
+
+def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
+    """A nested list of numbers."""
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError("a Tensor needs lists of equal lengths at each depth") from None
+    if array.dtype == object:
+        raise TypeError("a Tensor is made of lists of numbers; for a list of Tensors use Tensor.stack or Tensor.cat")
+    if array.size and array.dtype.kind in "iu":
+        extremes = scalar_dtype(int(array.min())), scalar_dtype(int(array.max()))
+        dtype = dtype or least_upper_dtype(*extremes)
+    elif array.dtype.kind == "f":
+        dtype = dtype or dtypes.default_float
+    return node_from_array(array, dtype, device)
+
+
+def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) -> UOp:
+    """A copy of an array, in device memory; a constant if it has shape ()."""
+    own = DTYPE_OF_ARRAY.get(array.dtype.newbyteorder("=").name)
+    if own is None:
+        raise TypeError(f"no dtype for a numpy array of {array.dtype}")
+    dtype = dtype or own
+    if array.shape == ():
+        return UOp.const(dtype, truncate(array.item(), own), device)
+    if array.size == 0:
+        return UOp.const(dtype, 0).reshape((1,) * array.ndim).expand(array.shape)
+    return stored(convert(array, dtype), dtype, Device.canonicalize(device)).reshape(array.shape)
+
+
+DTYPE_OF_ARRAY: dict[str, DType] = {d.name: d for d in dtypes.all if d is not dtypes.bfloat16}
+
+
+def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """The array's values as elements of `dtype`, with the same result as a cast on a device."""
+    if dtype is dtypes.bfloat16:
+        return bfloat16_bits(array.astype(np.float32))
+    if array.dtype.kind == "f" and dtype.kind in "iu":
+        values = [truncate(value, dtype) for value in array.ravel().tolist()]
+        return np.array(values, numpy_dtype(dtype)).reshape(array.shape)
+    with np.errstate(over="ignore"):
+        return array.astype(numpy_dtype(dtype))
+
+
+def bfloat16_bits(array: np.ndarray) -> np.ndarray:
+    """The bits of float32 values rounded to bfloat16, halves to even; nan stays nan."""
+    bits = array.view(np.uint32)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return np.where(np.isnan(array), bits >> 16 | 0x40, rounded).astype(np.uint16)
+
+
+def stored(array: np.ndarray, dtype: DType, device: str) -> UOp:
+    """A BUFFER that holds a copy of the array."""
+    from tensor_engine.engine.realize import attach
+
+    node = UOp.new_buffer(device, array.size, dtype)
+    content = memoryview(np.ascontiguousarray(array)).cast("B")
+    attach(node, Buffer(device, array.size, dtype).copyin(content))
+    return node
