@@ -1,0 +1,101 @@
+"""ROS messages ↔ Frame, Detection. No pixel is touched or copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import Header
+from vision_msgs.msg import (
+    BoundingBox2D,
+    Detection2D,
+    Detection2DArray,
+    LabelInfo,
+    ObjectHypothesis,
+    ObjectHypothesisWithPose,
+    Point2D,
+    Pose2D,
+    VisionClass,
+)
+
+from ros_node.diagnostics import Status
+from tensor_engine.perception.detection import Detection
+from tensor_engine.perception.frame import Frame
+
+
+def stamp_ns(stamp: Time) -> int:
+    """A message's stamp in nanoseconds; negative before 1970."""
+    return stamp.sec * 1_000_000_000 + stamp.nanosec
+
+
+def frame_from(message: Image | CompressedImage) -> Frame:
+    """A frame over the message's own bytes; the message must outlive it."""
+    stamp, frame_id = stamp_ns(message.header.stamp), message.header.frame_id
+    data = memoryview(message.data)
+    if isinstance(message, CompressedImage):
+        return Frame.from_file(data, stamp_ns=stamp, frame_id=frame_id)
+    return Frame(
+        data=data,
+        encoding=message.encoding,
+        height=message.height,
+        width=message.width,
+        step=message.step,
+        stamp_ns=stamp,
+        frame_id=frame_id,
+    )
+
+
+def detections_message(header: Header, detections: Iterable[Detection]) -> Detection2DArray:
+    """The detections of the image whose header this is, also when there are none."""
+    elements = [_detection_message(header, detection) for detection in detections]
+    return Detection2DArray(header=header, detections=elements)
+
+
+def _detection_message(header: Header, detection: Detection) -> Detection2D:
+    hypothesis = ObjectHypothesis(class_id=detection.class_id, score=detection.score)
+    centre = Pose2D(position=Point2D(x=detection.center_x, y=detection.center_y))
+    return Detection2D(
+        header=header,
+        results=[ObjectHypothesisWithPose(hypothesis=hypothesis)],
+        bbox=BoundingBox2D(center=centre, size_x=detection.size_x, size_y=detection.size_y),
+    )
+
+
+def detections_from(message: Detection2DArray) -> list[Detection]:
+    """The reverse, for who listens: the first hypothesis of every element."""
+    return [
+        Detection(
+            class_id=element.results[0].hypothesis.class_id,
+            score=element.results[0].hypothesis.score,
+            center_x=element.bbox.center.position.x,
+            center_y=element.bbox.center.position.y,
+            size_x=element.bbox.size_x,
+            size_y=element.bbox.size_y,
+        )
+        for element in message.detections
+    ]
+
+
+def label_info_message(stamp: Time, labels: Sequence[str], threshold: float) -> LabelInfo:
+    """The names behind the class numbers, and the score from which on objects are reported."""
+    classes = [VisionClass(class_id=number, class_name=name) for number, name in enumerate(labels)]
+    return LabelInfo(header=Header(stamp=stamp), class_map=classes, threshold=threshold)
+
+
+def diagnostics_message(
+    stamp: Time, node: str, hardware_id: str, statuses: Mapping[str, Status]
+) -> DiagnosticArray:
+    """One status a task, named `node: task` as REP-107 asks."""
+    messages = [
+        DiagnosticStatus(
+            level=bytes([status.level]),
+            name=f"{node}: {task}",
+            message=status.message,
+            hardware_id=hardware_id,
+            values=[KeyValue(key=key, value=str(value)) for key, value in status.values.items()],
+        )
+        for task, status in statuses.items()
+    ]
+    return DiagnosticArray(header=Header(stamp=stamp), status=messages)
