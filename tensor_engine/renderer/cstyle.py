@@ -1,4 +1,586 @@
-"""stub"""
-from tensor_engine.renderer import Renderer
+"""Linear uops → C that people read (DEBUG=4), with the vector extensions that gcc and clang share.
+
+Loads are named val0, val1, …, accumulators acc0, …, other values that are used twice alu0, …; loop counters idxN, and
+ridxN in reductions. A value used once is written where it is used, with only the parentheses that C needs.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from typing import Callable, NamedTuple
+
+from tensor_engine.dtype import DType, PtrDType, dtypes, float_to_bfloat16_bits
+from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
+from tensor_engine.uop.op import AxisType, GroupOp, Ops
+from tensor_engine.uop.uop import UOp
+
+SCALARS = {
+    "bool": "bool", "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t",
+    "int32": "int", "uint32": "uint32_t", "int64": "int64_t", "uint64": "uint64_t",
+    "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double", "void": "void",
+}  # fmt: skip
+VECTORS = {
+    "bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
+    "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong",
+    "float16": "half", "bfloat16": "bfloat", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+def c_type(dtype: DType) -> str:
+    """The type's name: float, int8_t, and float4 or char4 for vectors."""
+    return SCALARS[dtype.name] if dtype.count == 1 else f"{VECTORS[dtype.name]}{dtype.count}"
+
+
+# ---- helper functions that a kernel brings along when it uses them ------------------------------------------------
+
+HALF = "typedef _Float16 half;"
+BFLOAT = "typedef uint16_t bfloat;"
+BFLOAT_TO_FLOAT = """\
+static inline float bfloat_to_float(bfloat x) {
+  uint32_t bits = (uint32_t)x << 16;
+  return *(float*)&bits;
+}"""
+FLOAT_TO_BFLOAT = """\
+static inline bfloat float_to_bfloat(float x) {  // to nearest even; a NaN stays one
+  uint32_t bits = *(uint32_t*)&x;
+  return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}"""
+DOUBLE_TO_HALF = """\
+static inline half double_to_half(double x) {  // to odd first, so that the second rounding is right
+  uint64_t bits = *(uint64_t*)&x, lost = 0x1fffffff;
+  bits = (bits | ((bits & lost) + lost)) & ~lost;
+  return (half)(float)*(double*)&bits;
+}"""
+
+
+def max_function(name: str) -> str:
+    """The larger of two scalars; NaN if either is."""
+    return f"static inline {name} max_{name}({name} a, {name} b) {{ return a > b || a != a ? a : b; }}"
+
+
+# ---- constants ----------------------------------------------------------------------------------------------------
+
+
+def constant(dtype: DType, value: bool | int | float) -> str:
+    """A scalar constant as C writes it."""
+    if dtypes.is_bool(dtype):
+        return "true" if value else "false"
+    if dtype.name == "bfloat16":
+        return f"0x{float_to_bfloat16_bits(value):04x}"
+    if dtypes.is_float(dtype):
+        text = _float_constant(dtype, float(value))
+        return f"(half){text}" if dtype.name == "float16" else text
+    return _int_constant(dtype, int(value))
+
+
+def _float_constant(dtype: DType, value: float) -> str:
+    double = dtype.name == "float64"
+    if math.isnan(value):
+        return '__builtin_nan("")' if double else '__builtin_nanf("")'
+    if math.isinf(value):
+        return ("-" if value < 0 else "") + ("__builtin_inf()" if double else "__builtin_inff()")
+    text = repr(value) if double else _shortest_float(value)
+    text = text if any(c in text for c in ".e") else text + ".0"
+    return text if double else text + "f"
+
+
+def _shortest_float(value: float) -> str:
+    """The fewest digits that give this float32."""
+    digits = (f"{value:.{precision}g}" for precision in range(1, 10))
+    return next(text for text in digits if struct.pack("f", float(text)) == struct.pack("f", value))
+
+
+def _int_constant(dtype: DType, value: int) -> str:
+    suffix = {"uint32": "u", "int64": "l", "uint64": "ul"}.get(dtype.name, "")
+    if dtype.kind == "i" and dtype.bits >= 32 and value == dtype.min:
+        return f"(-{-value - 1}{suffix} - 1{suffix})"  # C has no negative literals
+    return f"{value}{suffix}"
+
+
+# ---- expressions --------------------------------------------------------------------------------------------------
+
+
+class Text(NamedTuple):
+    """A piece of C and how tightly its outermost operator binds."""
+
+    text: str
+    binds: int = 16
+
+    def within(self, binds: int) -> str:
+        """As an operand of something that binds like this."""
+        return self.text if self.binds >= binds else f"({self.text})"
+
+
+UNARY, TERNARY = 14, 3
+# operation → (operator, how tightly it binds)
+OPERATORS: dict[Ops, tuple[str, int]] = {
+    Ops.MUL: ("*", 13), Ops.FDIV: ("/", 13), Ops.IDIV: ("/", 13), Ops.MOD: ("%", 13),
+    Ops.ADD: ("+", 12), Ops.SUB: ("-", 12),
+    Ops.SHL: ("<<", 11), Ops.SHR: (">>", 11),
+    Ops.CMPLT: ("<", 10), Ops.CMPEQ: ("==", 9), Ops.CMPNE: ("!=", 9),
+    Ops.AND: ("&", 8), Ops.XOR: ("^", 7), Ops.OR: ("|", 6),
+}  # fmt: skip
+BOOL_OPERATORS = {Ops.AND: ("&&", 5), Ops.MUL: ("&&", 5), Ops.OR: ("||", 4), Ops.ADD: ("||", 4), Ops.XOR: ("!=", 9)}
+# C computes these in int where the type is narrower: the result must be cut
+GROWING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.SHL, Ops.NEG, Ops.MULACC}
+SILENT = {Ops.AFTER, Ops.GROUP, Ops.END, Ops.SINK}  # their sources are not written
+
+
 class CRenderer(Renderer):
-    def __init__(self, a, b): pass
+    """C for the CPU."""
+
+    name = "C"
+    device = "CPU"
+    code_for_op = {
+        **dict.fromkeys(OPERATORS, str),
+        **dict.fromkeys((Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.MAX, Ops.WHERE, Ops.MULACC), str),
+    }  # fmt: skip
+    vector_ops = frozenset({
+        Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.NEG, Ops.RECIPROCAL, Ops.MULACC,
+        Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.BITCAST,
+    })  # fmt: skip
+
+    def __init__(self, vector_bytes: int = 16, registers: int = 16):
+        self.vector_bytes, self.registers = vector_bytes, registers
+
+    def render(self, uops: list[UOp]) -> str:
+        return _Kernel(uops).text()
+
+
+class _Kernel:
+    """The text of one kernel while it grows."""
+
+    def __init__(self, uops: list[UOp]):
+        self.uops = uops
+        self.layout = Layout(uops)
+        self.values: dict[UOp, Text] = {}
+        self.prelude: dict[str, None] = {}
+        self.vectors: dict[DType, None] = {}
+        self.body: list[str] = []
+        self.depth = 1
+        self.counts: dict[str, int] = {}
+
+    def text(self) -> str:
+        for uop in self.uops:
+            EMIT.get(uop.op, _Kernel.unknown)(self, uop)
+        signature = f"void {kernel_name(self.uops)}({', '.join(self.parameters())}) {{"
+        types = [self.vector_typedef(dtype) for dtype in self.vectors]
+        return "\n".join([*self.headers(), *types, *self.prelude, signature, *self.body, "}", ""])
+
+    def parameters(self) -> list[str]:
+        stored = {_memory(u.src[0]) for u in self.uops if u.op is Ops.STORE}
+        pointers = sorted((u for u in self.uops if u.op is Ops.PARAM), key=lambda u: u.arg)
+        variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])
+        return [
+            f"{'' if p in stored else 'const '}{self.type(p.dtype.base)}* restrict data{p.arg}" for p in pointers
+        ] + [f"{self.type(v.dtype)} {v.arg[0]}" for v in variables]
+
+    def headers(self) -> list[str]:
+        return ["#include <stdbool.h>", "#include <stdint.h>"]
+
+    def vector_typedef(self, dtype: DType) -> str:
+        lane = "uint8_t" if dtypes.is_bool(dtype) else c_type(dtype.scalar())
+        size = f"vector_size({dtype.itemsize}), aligned({dtype.scalar().itemsize})"
+        return f"typedef {lane} {c_type(dtype)} __attribute__(({size}));"
+
+    # ---- writing
+
+    def type(self, dtype: DType) -> str:
+        """The type's name, declared if C does not know it."""
+        if dtype.name == "float16":
+            self.prelude[HALF] = None
+        elif dtype.name == "bfloat16":
+            self.prelude[BFLOAT] = None
+        if dtype.count > 1:
+            self.vectors[dtype] = None
+        return c_type(dtype)
+
+    def helper(self, text: str, *types: DType) -> None:
+        for dtype in types:
+            self.type(dtype)
+        self.prelude[text] = None
+
+    def line(self, text: str) -> None:
+        self.body.append("  " * self.depth + text)
+
+    def name(self, prefix: str) -> str:
+        number = self.counts.get(prefix, 0)
+        self.counts[prefix] = number + 1
+        return f"{prefix}{number}"
+
+    def define(self, uop: UOp, text: Text, prefix: str = "alu") -> None:
+        """Write the value where it is used, or give it a name here."""
+        if self.layout.is_inlined(uop):
+            self.values[uop] = text
+            return
+        name = self.name(prefix)
+        self.line(f"{self.type(uop.dtype)} {name} = {text.text};")
+        self.values[uop] = Text(name)
+
+    def __getitem__(self, uop: UOp) -> Text:
+        return self.values[uop]
+
+    def unknown(self, uop: UOp) -> None:
+        raise RenderError(f"the C renderer has no text for {uop.op} of {uop.dtype}")
+
+    # ---- leaves and loops
+
+    def const(self, uop: UOp) -> None:
+        self.type(uop.dtype)
+        text = constant(uop.dtype, uop.arg)
+        self.values[uop] = Text(text, UNARY if text[0] in "-(" and not text.startswith("(-") else 16)
+
+    def param(self, uop: UOp) -> None:
+        self.values[uop] = Text(f"data{uop.arg}")
+
+    def variable(self, uop: UOp) -> None:
+        self.values[uop] = Text(uop.arg[0])
+
+    def register(self, uop: UOp) -> None:
+        name = self.name("acc")
+        self.values[uop] = Text(name)
+        if self.layout.declared_by_store(uop) is None:
+            self.line(f"{self.type(uop.dtype.base)} {name};")
+
+    def local(self, uop: UOp) -> None:
+        dtype = uop.dtype
+        assert isinstance(dtype, PtrDType)
+        self.values[uop] = Text(name := self.name("local"))
+        self.line(f"{self.type(dtype.target)} {name}[{dtype.size}] __attribute__((aligned(64)));")
+
+    def alias(self, uop: UOp) -> None:
+        """AFTER stands for its first source; GROUP and SINK for nothing."""
+        if uop.op is Ops.AFTER and uop.src[0] in self.values:
+            self.values[uop] = self[uop.src[0]]
+
+    def begin_loop(self, uop: UOp) -> None:
+        number, kind = uop.arg
+        name = f"{'r' if kind is AxisType.REDUCE else ''}idx{number}"
+        self.values[uop] = Text(name)
+        size = self[uop.src[0]].within(OPERATORS[Ops.CMPLT][1])
+        self.line(f"for ({self.type(uop.dtype)} {name} = 0; {name} < {size}; {name}++) {{")
+        self.depth += 1
+
+    def end_loop(self, uop: UOp) -> None:
+        for _ in uop.src[1:]:
+            self.depth -= 1
+            self.line("}")
+
+    # ---- memory
+
+    def index(self, uop: UOp) -> None:
+        """Nothing: the address is written where it is used."""
+
+    def place(self, address: UOp, dtype: DType) -> str:
+        """The memory at an address, as something to read or assign to."""
+        pointer, offset = without_after(address).src[:2]
+        base, where = self[pointer].text, self[offset]
+        if dtype.count == 1:
+            return f"{base}[{where.text}]"
+        return f"*({self.type(dtype)}*)({base} + {where.within(12)})"
+
+    def load(self, uop: UOp) -> None:
+        source = without_after(uop.src[0])
+        if source.op is Ops.DEFINE_REG:
+            self.define(uop, self[source], "val")
+            return
+        text = self.place(source, uop.dtype)
+        gate = _gate(source)
+        if gate is not None:
+            text = f"{self[gate].within(TERNARY + 1)} ? {text} : {self[uop.src[1]].within(TERNARY)}"
+        self.define(uop, Text(text, TERNARY if gate is not None else 15), "val")
+
+    def store(self, uop: UOp) -> None:
+        target, value = without_after(uop.src[0]), uop.src[1]
+        text = self[value].text
+        if target.op is Ops.DEFINE_REG:
+            declaration = f"{self.type(target.dtype.base)} " if self.layout.declared_by_store(target) is uop else ""
+            self.line(f"{declaration}{self[target].text} = {text};")
+            return
+        gate = _gate(target)
+        condition = "" if gate is None else f"if ({self[gate].text}) "
+        self.line(f"{condition}{self.place(target, value.dtype)} = {text};")
+
+    # ---- vectors
+
+    def braces(self, dtype: DType, lanes: list[str]) -> Text:
+        return Text(f"({self.type(dtype)}){{{', '.join(lanes)}}}", 15)
+
+    def vectorize(self, uop: UOp) -> None:
+        lanes = [self[lane].text for lane in uop.src]
+        if all(_is_zero(lane) for lane in uop.src):
+            lanes = ["0"]  # C fills up with zeros
+        elif len(lanes) == 1:
+            lanes *= uop.dtype.count
+        self.define(uop, self.braces(uop.dtype, lanes))
+
+    def gep(self, uop: UOp) -> None:
+        vector = self[uop.src[0]].within(15)
+        if uop.src[0].dtype.count == 1:
+            self.define(uop, self[uop.src[0]])
+        elif len(uop.arg) == 1:
+            self.define(uop, Text(f"{vector}[{uop.arg[0]}]", 15))
+        else:
+            self.define(uop, self.braces(uop.dtype, [f"{vector}[{lane}]" for lane in uop.arg]))
+
+    # ---- arithmetic
+
+    def arithmetic(self, uop: UOp) -> None:
+        if uop.dtype.count > 1 and _lane_by_lane(uop):
+            lanes = [self.compute(uop, lane).text for lane in range(uop.dtype.count)]
+            self.define(uop, self.braces(uop.dtype, lanes))
+        else:
+            self.define(uop, self.compute(uop))
+
+    def compute(self, uop: UOp, lane: int | None = None) -> Text:
+        """The operation on whole values, or on one lane of them."""
+        dtype = uop.dtype if lane is None else uop.dtype.scalar()
+        operands = self.operands(uop, lane)
+        text = ARITHMETIC[uop.op](self, uop.op, uop.src[-1].dtype.scalar(), operands)
+        is_narrow = dtype.count == 1 and _is_narrow(dtype)
+        if is_narrow and (uop.op in GROWING or dtypes.is_float(dtype)) and uop.op is not Ops.WHERE:
+            return Text(f"({self.type(dtype)}){text.within(UNARY)}", UNARY)
+        return text
+
+    def operands(self, uop: UOp, lane: int | None) -> list[Text]:
+        if lane is not None:
+            return [Text(f"{self[s].within(15)}[{lane}]", 15) for s in uop.src]
+        if not _takes_scalars(uop):
+            return [self[s] for s in uop.src]
+        return [self[s.src[0]] if is_broadcast(s) else self[s] for s in uop.src]
+
+    def binary(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        operator, binds = OPERATORS[op]
+        if dtypes.is_bool(dtype):
+            operator, binds = BOOL_OPERATORS.get(op, (operator, binds))
+        left, right = operands
+        return Text(f"{left.within(binds)} {operator} {right.within(binds + 1)}", binds)
+
+    def negate(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        operand = operands[0].within(UNARY)
+        return Text(f"-({operand})" if operand.startswith("-") else f"-{operand}", UNARY)
+
+    def reciprocal(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        return Text(f"{constant(dtype, 1.0)} / {operands[0].within(UNARY)}", 13)
+
+    def function(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        name = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc"}[op]
+        return Text(f"__builtin_{name}{'' if dtype.name == 'float64' else 'f'}({operands[0].text})", 15)
+
+    def maximum(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        name = self.type(dtype)
+        self.helper(max_function(name))
+        return Text(f"max_{name}({operands[0].text}, {operands[1].text})", 15)
+
+    def multiply_add(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        a, b, c = operands
+        return Text(f"{a.within(13)} * {b.within(14)} + {c.within(13)}", 12)
+
+    def where(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
+        condition, yes, no = operands
+        return Text(f"{condition.within(TERNARY + 1)} ? {yes.within(TERNARY + 1)} : {no.within(TERNARY)}", TERNARY)
+
+    # ---- casts
+
+    def cast(self, uop: UOp) -> None:
+        self.define(uop, self.convert(self[uop.src[0]], uop.src[0].dtype, uop.dtype))
+
+    def convert(self, value: Text, of: DType, to: DType) -> Text:
+        if of is to:
+            return value
+        if dtypes.is_bool(to):
+            return Text(f"{value.within(10)} != 0", 9)
+        if dtypes.bfloat16 in (of, to):
+            return self.convert_bfloat(value, of, to)
+        if of is dtypes.float64 and to is dtypes.float16:
+            self.helper(DOUBLE_TO_HALF, to)
+            return Text(f"double_to_half({value.text})", 15)
+        through = "(float)" if dtypes.float16 in (of, to) and dtypes.float32 not in (of, to) else ""
+        return Text(f"({self.type(to)}){through}{value.within(UNARY)}", UNARY)
+
+    def convert_bfloat(self, value: Text, of: DType, to: DType) -> Text:
+        if dtypes.float32 not in (of, to):
+            raise RenderError(f"bfloat16 is cast to and from float32 only, not {of} to {to}")
+        if of is dtypes.float32:
+            self.helper(FLOAT_TO_BFLOAT, to)
+            return Text(f"float_to_bfloat({value.text})", 15)
+        self.helper(BFLOAT_TO_FLOAT, of)
+        return Text(f"bfloat_to_float({value.text})", 15)
+
+    def bitcast(self, uop: UOp) -> None:
+        value, of, to = self[uop.src[0]], uop.src[0].dtype, uop.dtype
+        if of.count > 1 or (dtypes.is_float(of) == dtypes.is_float(to) == False):  # noqa: E712
+            self.define(uop, Text(f"({self.type(to)}){value.within(UNARY)}", UNARY))
+        else:
+            self.define(uop, Text(f"*({self.type(to)}*)&{value.text}", UNARY))
+
+
+# ---- which values get a name --------------------------------------------------------------------------------------
+
+
+class Layout:
+    """What can be seen only from the whole list: uses of each value, and which block they are in."""
+
+    def __init__(self, uops: list[UOp]):
+        self.uops = uops
+        self.position = {uop: i for i, uop in enumerate(uops)}
+        self.users: dict[UOp, list[UOp]] = {uop: [] for uop in uops}
+        for uop in uops:
+            for source in uop.src:
+                self.users[source].append(uop)
+        self.block, self.block_end = _blocks(uops)
+        self.evaluated: dict[UOp, int] = {}  # where the text of an inlined value ends up
+        self.inlined: set[UOp] = set()
+        for uop in reversed(uops):
+            self._decide(uop)
+
+    def is_inlined(self, uop: UOp) -> bool:
+        """True if the value is written where it is used."""
+        return uop in self.inlined
+
+    def _decide(self, uop: UOp) -> None:
+        self.evaluated[uop] = self.position[uop]
+        if uop.op in (GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.GEP, Ops.VECTORIZE, Ops.LOAD}):
+            uses = self._uses(uop)
+            if uses and self._can_inline(uop, uses):
+                self.inlined.add(uop)
+                self.evaluated[uop] = max(self.evaluated[user] for user in uses)
+
+    def _uses(self, uop: UOp) -> list[UOp]:
+        """The users whose text contains this value; addresses are seen through."""
+        users = []
+        for user in self.users[uop]:
+            if user.op is Ops.INDEX or (user.op is Ops.AFTER and user.src[0] is uop):
+                users += self._uses(user)
+            elif user.op not in SILENT:
+                users.append(user)
+        return users
+
+    def _can_inline(self, uop: UOp, uses: list[UOp]) -> bool:
+        if any(self.block[user] != self.block[uop] for user in uses):
+            return is_constant(uop)
+        if uop.op is Ops.LOAD:
+            return self._reads_register(uop, uses)
+        if uop.op is Ops.GEP or is_broadcast(uop) and all(_takes_scalars(user) for user in uses):
+            return True
+        return (len(uses) == 1 or is_constant(uop)) and not _needs_name(uses[0], uop)
+
+    def _reads_register(self, load: UOp, uses: list[UOp]) -> bool:
+        """True if an accumulator can be read by its name at all uses: it still has the value then."""
+        register = without_after(load.src[0])
+        if register.op is not Ops.DEFINE_REG:
+            return False
+        last = max(self.evaluated[user] for user in uses)
+        between = self.uops[self.position[load] : last]
+        return not any(u.op is Ops.STORE and without_after(u.src[0]) is register for u in between)
+
+    def declared_by_store(self, register: UOp) -> UOp | None:
+        """The first store to an accumulator, if all its uses are in the block of that store or in loops within."""
+        uses = sorted(self._uses(register), key=self.position.__getitem__)
+        if not uses or uses[0].op is not Ops.STORE:
+            return None
+        end = self.block_end[self.block[uses[0]]]
+        return uses[0] if all(self.position[use] < end for use in uses) else None
+
+
+def _blocks(uops: list[UOp]) -> tuple[dict[UOp, int], dict[int, int]]:
+    """uop → its block (the straight line of uops between two braces), and block → where its scope ends."""
+    block: dict[UOp, int] = {}
+    ends: dict[int, int] = {}
+    number, scopes = 0, [[0]]
+    for position, uop in enumerate(uops):
+        block[uop] = number
+        if uop.op is Ops.RANGE:
+            number += 1
+            scopes.append([number])
+        elif uop.op is Ops.END:
+            for _ in uop.src[1:]:
+                ends.update(dict.fromkeys(scopes.pop(), position))
+            number += 1
+            scopes[-1].append(number)
+    ends.update(dict.fromkeys(scopes[0], len(uops)))
+    return block, ends
+
+
+def is_broadcast(uop: UOp) -> bool:
+    """True for a vector with one scalar in all lanes."""
+    return uop.op is Ops.VECTORIZE and len(uop.src) == 1
+
+
+def is_constant(uop: UOp) -> bool:
+    """True for a vector of constants, all the same."""
+    return is_broadcast(uop) and uop.src[0].op is Ops.CONST
+
+
+def _is_zero(uop: UOp) -> bool:
+    return uop.op is Ops.CONST and uop.arg == 0 and math.copysign(1, uop.arg) > 0
+
+
+def _is_narrow(dtype: DType) -> bool:
+    """True where C computes in a wider type."""
+    return dtype.bits < 32 and dtype.kind in "iuf"
+
+
+def _takes_scalars(uop: UOp) -> bool:
+    """True if a scalar may stand for a vector with this scalar in all lanes: C does so beside another vector."""
+    return (
+        uop.op in OPERATORS
+        and uop.dtype.count > 1
+        and not _lane_by_lane(uop)
+        and uop.dtype.bits >= 32
+        and not all(is_broadcast(s) for s in uop.src)
+    )
+
+
+def _lane_by_lane(uop: UOp) -> bool:
+    """True if C has no vector operation for it. Half is rounded after each operation, which a cast does."""
+    return uop.dtype.name == "float16" or uop.op not in CRenderer.vector_ops or dtypes.is_bool(uop.dtype)
+
+
+def _needs_name(user: UOp, value: UOp) -> bool:
+    """True if C needs a variable here: something with an address or lanes to take, or to use more than once."""
+    if user.op is Ops.GEP or (user.op is Ops.BITCAST and value.dtype.count == 1):
+        return True
+    if user.op is Ops.VECTORIZE:
+        return len(user.src) == 1
+    return user.dtype.count > 1 and user.op in GroupOp.ALU and _lane_by_lane(user)
+
+
+def _memory(address: UOp) -> UOp:
+    while address.op in (Ops.AFTER, Ops.INDEX):
+        address = address.src[0]
+    return address
+
+
+def _gate(address: UOp) -> UOp | None:
+    return address.src[2] if address.op is Ops.INDEX and len(address.src) > 2 else None
+
+
+ARITHMETIC: dict[Ops, Callable[[_Kernel, Ops, DType, list[Text]], Text]] = {
+    **dict.fromkeys(OPERATORS, _Kernel.binary),
+    **dict.fromkeys((Ops.SQRT, Ops.TRUNC), _Kernel.function),
+    Ops.NEG: _Kernel.negate,
+    Ops.RECIPROCAL: _Kernel.reciprocal,
+    Ops.MAX: _Kernel.maximum,
+    Ops.MULACC: _Kernel.multiply_add,
+    Ops.WHERE: _Kernel.where,
+}
+
+EMIT: dict[Ops, Callable[[_Kernel, UOp], None]] = {
+    **dict.fromkeys(ARITHMETIC, _Kernel.arithmetic),
+    **dict.fromkeys((Ops.AFTER, Ops.GROUP, Ops.SINK), _Kernel.alias),
+    Ops.CONST: _Kernel.const,
+    Ops.PARAM: _Kernel.param,
+    Ops.DEFINE_VAR: _Kernel.variable,
+    Ops.DEFINE_REG: _Kernel.register,
+    Ops.DEFINE_LOCAL: _Kernel.local,
+    Ops.RANGE: _Kernel.begin_loop,
+    Ops.END: _Kernel.end_loop,
+    Ops.INDEX: _Kernel.index,
+    Ops.LOAD: _Kernel.load,
+    Ops.STORE: _Kernel.store,
+    Ops.VECTORIZE: _Kernel.vectorize,
+    Ops.GEP: _Kernel.gep,
+    Ops.CAST: _Kernel.cast,
+    Ops.BITCAST: _Kernel.bitcast,
+}
