@@ -1,0 +1,45 @@
+"""Which values of a graph must be known while it is built, because shapes depend on them."""
+
+import numpy as np
+
+from tensor_engine.nn.onnx.graph import Graph, Node
+
+# operators through which shapes flow: to know what they give, one must know what they take
+SHAPE_ARITHMETIC = frozenset(
+    "Abs Add And Cast CastLike Ceil Concat ConstantOfShape Div Equal Expand Flatten Floor Gather Greater"
+    " GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Range ReduceMax ReduceMin ReduceProd"
+    " ReduceSum Reshape Round ScatterND Slice Split Sqrt Squeeze Sub Transpose Unsqueeze Where".split()
+)
+
+
+def host_inputs(graph: Graph) -> list[str]:
+    """The inputs of the graph whose values decide shapes, such as a Reshape's target."""
+    needed = _names_needed(graph, set())
+    return [name for name in graph.inputs if name in needed]
+
+
+def _names_needed(graph: Graph, needed: set[str]) -> set[str]:
+    """The names that must be known when the graph is built, given those of its outputs that must be."""
+    needed = set(needed)
+    for node in reversed(graph.nodes):
+        needed.update(_inputs_needed(node, needed))
+    return needed
+
+
+def _inputs_needed(node: Node, needed: set[str]) -> set[str]:
+    names = {name for i, name in enumerate(node.inputs) if node.operator.wants(np.ndarray, i)}
+    if node.op_type in SHAPE_ARITHMETIC and not needed.isdisjoint(node.outputs):
+        names.update(node.inputs)
+    for body in node.bodies:
+        names |= _names_needed_by_body(body, node, needed)
+    return names - {""}
+
+
+def _names_needed_by_body(body: Graph, node: Node, needed: set[str]) -> set[str]:
+    """Names outside that a subgraph needs: those it reads itself, and the node's inputs that are handed to it."""
+    condition_count = len(body.outputs) - len(node.outputs)  # a loop's body also says whether to go on
+    results = zip(body.outputs[condition_count:], node.outputs)
+    wanted = {inner for inner, outer in results if outer in needed}
+    inside = _names_needed(body, wanted.union(body.outputs[:condition_count]))
+    handed = {outer for inner, outer in zip(body.inputs, node.inputs) if inner in inside}
+    return (inside - set(body.inputs)) | handed

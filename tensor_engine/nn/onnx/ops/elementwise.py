@@ -1,0 +1,227 @@
+"""Arithmetic, comparison, logic and conversion, element by element with numpy's broadcasting."""
+
+import math
+from functools import reduce
+
+import numpy as np
+
+from tensor_engine.dtype import dtypes
+from tensor_engine.nn.onnx.error import OnnxError
+from tensor_engine.nn.onnx.ops.table import operator
+from tensor_engine.nn.onnx.value import dtype_of
+from tensor_engine.tensor import Tensor
+
+UNARY = {
+    "Abs": lambda x: x.abs(),
+    "Ceil": lambda x: x.ceil(),
+    "Cos": lambda x: x.cos(),
+    "Erf": lambda x: x.erf(),
+    "Exp": lambda x: x.exp(),
+    "Floor": lambda x: x.floor(),
+    "Identity": lambda x: x,
+    "Log": lambda x: x.log(),
+    "Neg": lambda x: -x,
+    "Not": lambda x: x.logical_not(),
+    "Reciprocal": lambda x: 1 / x,
+    "Round": lambda x: x.round(),
+    "Sign": lambda x: x.sign(),
+    "Sin": lambda x: x.sin(),
+    "Sqrt": lambda x: x.sqrt(),
+    "Tan": lambda x: x.tan(),
+    "Tanh": lambda x: x.tanh(),
+    "IsNaN": lambda x: x != x,
+    "BitwiseNot": lambda x: ~x,
+}
+
+BINARY = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Equal": lambda a, b: a == b,
+    "Greater": lambda a, b: a > b,
+    "GreaterOrEqual": lambda a, b: a >= b,
+    "Less": lambda a, b: a < b,
+    "LessOrEqual": lambda a, b: a <= b,
+    "And": lambda a, b: a & b,
+    "Or": lambda a, b: a | b,
+    "Xor": lambda a, b: a ^ b,
+    "BitwiseAnd": lambda a, b: a & b,
+    "BitwiseOr": lambda a, b: a | b,
+    "BitwiseXor": lambda a, b: a ^ b,
+}
+
+
+def _enter_unary(name, function):
+    @operator(name)
+    def unary(x: Tensor) -> Tensor:
+        return function(x)
+
+
+def _enter_binary(name, function):
+    @operator(name)
+    def binary(a: Tensor, b: Tensor) -> Tensor:
+        return function(a, b)
+
+
+for _name, _function in UNARY.items():
+    _enter_unary(_name, _function)
+for _name, _function in BINARY.items():
+    _enter_binary(_name, _function)
+
+
+@operator("Div")
+def div(a: Tensor, b: Tensor) -> Tensor:
+    """True division of floats; of integers, the quotient cut towards zero."""
+    if dtypes.is_float(a.dtype):
+        return a / b
+    floored = a // b
+    is_cut_up = (a % b != 0) & ((a < 0) != (b < 0))
+    return floored + is_cut_up.cast(a.dtype)
+
+
+@operator("Mod")
+def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
+    """The remainder with the divisor's sign, or with `fmod` the dividend's."""
+    remainder = a - (a / b).floor() * b if dtypes.is_float(a.dtype) else a % b
+    if not fmod:
+        return remainder
+    has_other_sign = (remainder != 0) & ((remainder < 0) != (a < 0))
+    return has_other_sign.where(remainder - b, remainder)
+
+
+@operator("Pow")
+def pow_(base: Tensor, exponent: Tensor) -> Tensor:
+    """The result has the base's dtype."""
+    if dtypes.is_float(base.dtype):
+        return base.pow(exponent.cast(base.dtype))
+    return base.pow(exponent).cast(base.dtype)
+
+
+@operator("Max")
+def max_(*values: Tensor) -> Tensor:
+    return reduce(lambda a, b: a.maximum(b), values)
+
+
+@operator("Min")
+def min_(*values: Tensor) -> Tensor:
+    return reduce(lambda a, b: a.minimum(b), values)
+
+
+@operator("Sum")
+def sum_(*values: Tensor) -> Tensor:
+    return reduce(lambda a, b: a + b, values)
+
+
+@operator("Mean")
+def mean(*values: Tensor) -> Tensor:
+    return sum_(*values) / len(values)
+
+
+@operator("Where")
+def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return condition.where(x, y)
+
+
+@operator("Clip")
+def clip_with_attributes(x: Tensor, *, min: float = -math.inf, max: float = math.inf) -> Tensor:
+    return _clip(x, None if min == -math.inf else min, None if max == math.inf else max)
+
+
+@operator("Clip", since=11)
+def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    return _clip(x, low, high)
+
+
+def _clip(x, low, high):
+    """The lower bound first: where the bounds cross, the upper one wins."""
+    x = x if low is None else x.maximum(low)
+    return x if high is None else x.minimum(high)
+
+
+@operator("BitShift")
+def bit_shift(x: Tensor, amount: Tensor, *, direction: str) -> Tensor:
+    return x << amount if direction == "LEFT" else x >> amount
+
+
+@operator("IsInf")
+def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+    positive = x == math.inf if detect_positive else None
+    negative = x == -math.inf if detect_negative else None
+    if positive is None or negative is None:
+        found = positive if negative is None else negative
+        return Tensor.zeros(*x.shape, dtype=dtypes.bool, device=x.device) if found is None else found
+    return positive | negative
+
+
+@operator("Cast")
+def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
+    """Conversion of the values; `saturate` and `round_mode` speak of 8-bit floats only, which are not supported."""
+    return x.cast(dtype_of(to))
+
+
+@operator("CastLike")
+def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
+    return x.cast(like.dtype)
+
+
+@operator("BitCast")
+def bit_cast(x: Tensor, *, to: int) -> Tensor:
+    """The same bits read as another type of the same width."""
+    return x.bitcast(dtype_of(to))
+
+
+@operator("Acos")
+def acos(x: Tensor) -> Tensor:
+    return math.pi / 2 - asin(x)
+
+
+@operator("Asin")
+def asin(x: Tensor) -> Tensor:
+    return x.asin()
+
+
+@operator("Atan")
+def atan(x: Tensor) -> Tensor:
+    return x.atan()
+
+
+@operator("Sinh")
+def sinh(x: Tensor) -> Tensor:
+    return (x.exp() - (-x).exp()) / 2
+
+
+@operator("Cosh")
+def cosh(x: Tensor) -> Tensor:
+    return (x.exp() + (-x).exp()) / 2
+
+
+@operator("Asinh")
+def asinh(x: Tensor) -> Tensor:
+    """Odd, and computed on the positive side, where nothing cancels."""
+    size = x.abs()
+    return x.sign() * (size + (size * size + 1).sqrt()).log()
+
+
+@operator("Acosh")
+def acosh(x: Tensor) -> Tensor:
+    return (x + (x * x - 1).sqrt()).log()
+
+
+@operator("Atanh")
+def atanh(x: Tensor) -> Tensor:
+    return ((1 + x) / (1 - x)).log() / 2
+
+
+@operator("Dropout")
+def dropout_of_inference(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
+    return x, Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device)
+
+
+@operator("Dropout", since=12)
+def dropout(
+    x: Tensor, ratio: np.ndarray | None = None, training_mode: np.ndarray | None = None, *, seed: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Inference: the input, and a mask that keeps everything. Training with a ratio above 0 is not supported."""
+    if training_mode is not None and training_mode and (ratio is None or ratio > 0):
+        raise OnnxError("dropout in training mode is not supported: export the model for inference")
+    return dropout_of_inference(x)
