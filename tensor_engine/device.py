@@ -10,7 +10,8 @@ import importlib
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +86,7 @@ class Allocator(ABC):
         """The memory as the host sees it; None where the host cannot see it."""
         return None
 
-    def release_unused(self) -> None:
+    def release_unused(self) -> None:  # noqa: B027 (most devices keep nothing)
         """Give memory that is kept for reuse back to the system."""
 
 
@@ -138,6 +139,39 @@ class LRUAllocator(Allocator):
             self.free_now(opaque, nbytes)
 
 
+class KernelCall(NamedTuple):
+    """A kernel with its arguments: memory handles and the values of its variables."""
+
+    program: Program
+    buffers: tuple[Opaque, ...]
+    vals: tuple[int, ...] = ()
+
+
+class FrameProgram:
+    """Kernels with their arguments, run in order by one call. This one loops in Python; devices have better ones.
+
+    The memory belongs to the caller. Arguments must not be changed while the program runs.
+    """
+
+    def __init__(self, calls: Sequence[KernelCall]):
+        self.programs = [call.program for call in calls]
+        self.buffers = [list(call.buffers) for call in calls]
+        self.vals = [call.vals for call in calls]
+
+    def __call__(self) -> None:
+        """Run all kernels."""
+        for program, buffers, vals in zip(self.programs, self.buffers, self.vals):
+            program(*buffers, vals=vals)
+
+    def set_buffer(self, call: int, position: int, opaque: Opaque) -> None:
+        """Give kernel number `call` other memory at a position among its buffers. Raises IndexError."""
+        self.buffers[call][position] = opaque
+
+    def set_vals(self, call: int, vals: tuple[int, ...]) -> None:
+        """Give kernel number `call` other values of its variables."""
+        self.vals[call] = vals
+
+
 class DeviceRuntime(ABC):
     """One open device."""
 
@@ -158,7 +192,11 @@ class DeviceRuntime(ABC):
     def load(self, name: str, binary: bytes) -> Program:
         """A compiled kernel, ready to be called."""
 
-    def synchronize(self) -> None:
+    def link(self, calls: Sequence[KernelCall]) -> FrameProgram:
+        """The kernels as one program that is started with one call."""
+        return FrameProgram(calls)
+
+    def synchronize(self) -> None:  # noqa: B027 (where a launch waits for its end, there is nothing to do)
         """Return when everything that was launched has run."""
 
 
@@ -180,7 +218,7 @@ class _Devices:
         self.lock = threading.RLock()
 
     @property
-    def DEFAULT(self) -> str:  # noqa: N802 (the name that users know)
+    def DEFAULT(self) -> str:
         """The default device, from the DEV setting without its renderer."""
         return self.canonicalize(DEV.value)
 
@@ -194,9 +232,8 @@ class _Devices:
         return asked if default == device and asked else RENDERERS[device][0]
 
     def __getitem__(self, name: str | None) -> DeviceRuntime:
-        device = self.canonicalize(name)
-        runtime = self.opened.get(device)
-        return runtime if runtime is not None else self._open(device)
+        runtime = self.opened.get(name) if name is not None else None
+        return runtime if runtime is not None else self._open(self.canonicalize(name))
 
     def _open(self, device: str) -> DeviceRuntime:
         with self.lock:
@@ -300,7 +337,7 @@ class Buffer:
             raise ValueError(f"{array.dtype} elements cannot be read as {dtype}: they differ in width")
         opaque = Device[buffer.device].allocator.wrap(array)
         if opaque is None:
-            return buffer.copyin(memoryview(array).cast("B"))
+            return buffer.copyin(array.data)
         buffer._opaque, buffer.owner = opaque, array
         return buffer
 

@@ -6,14 +6,15 @@ code, so a folder that others could write is refused.
 """
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 import tempfile
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 from tensor_engine.helpers import CACHE, cache_dir
 
@@ -106,10 +107,8 @@ def _not_private(folder: Path) -> str:
 
 def _touch(path: Path) -> None:
     """Mark as used now."""
-    try:
+    with contextlib.suppress(OSError):  # someone evicted it meanwhile, or the folder is read-only
         os.utime(path)
-    except OSError:
-        pass  # someone evicted it meanwhile, or the folder is read-only
 
 
 def _write_atomically(path: Path, data: bytes) -> None:

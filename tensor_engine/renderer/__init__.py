@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
+from tensor_engine.dtype import DType, dtypes
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
@@ -18,6 +20,7 @@ class Renderer(ABC):
     `vector_bytes` is the width of the machine's vector registers (4: there are none), `registers` how many there are.
     `code_for_op` has the ALU operations that can be printed; those in `vector_ops` also on vectors, lane by lane.
     `masked_memory`: LOAD and STORE may have a gate for every lane.
+    `index_dtype` is the integer type that addresses are computed in, where their values fit.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Renderer(ABC):
     code_for_op: dict[Ops, Callable[..., Any]]
     vector_ops: frozenset[Ops] = frozenset()
     masked_memory: bool = False
+    index_dtype: DType = dtypes.int32
 
     @abstractmethod
     def render(self, uops: list[UOp]) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tensor_engine.dtype import DType, PtrDType, dtypes, float_to_bfloat16_bits
 from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after

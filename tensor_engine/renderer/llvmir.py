@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Callable
+from collections.abc import Callable
 
 from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits
 from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
@@ -114,6 +114,7 @@ class LLVMRenderer(Renderer):
     name = "LLVM"
     device = "CPU"
     masked_memory = True
+    index_dtype = dtypes.int64
     code_for_op = {
         **INSTRUCTIONS, **INTRINSICS,
         **dict.fromkeys((Ops.NEG, Ops.RECIPROCAL, Ops.WHERE), _pick("", "")),

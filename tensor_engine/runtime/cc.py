@@ -13,6 +13,8 @@ FLAGS = (
     "-O2", "-std=gnu11", "-fPIC", "-ffreestanding", "-fno-math-errno", "-ffp-contract=fast", "-fno-trapping-math",
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fvisibility=hidden", "-fwrapv", "-w",
 )  # fmt: skip
+# how the names of the macros begin that tell the features of the target
+FEATURES = ("__AVX", "__SSE", "__FMA", "__F16C", "__BMI", "__ARM", "__tune", "__x86_64", "__aarch64")
 
 
 class CompilerMissing(CompileError):
@@ -31,7 +33,7 @@ def find_compiler() -> str:
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compiler_version(path: str) -> str:
     """What the compiler says of itself."""
     return system.run([path, "--version"])[1].decode(errors="replace").partition("\n")[0]
@@ -62,5 +64,4 @@ class CCompiler(Compiler):
 
 
 def _names_feature(macro: str) -> bool:
-    name = macro.split()[1]
-    return name.startswith(("__AVX", "__SSE", "__FMA", "__F16C", "__BMI", "__ARM", "__znver", "__tune", "__x86", "__aarch"))
+    return macro.split()[1].startswith(FEATURES)

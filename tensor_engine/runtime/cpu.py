@@ -2,17 +2,26 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tensor_engine.device import Compiler, Device, DeviceRuntime, LRUAllocator, Program
+from tensor_engine.device import (
+    Compiler,
+    Device,
+    DeviceRuntime,
+    FrameProgram,
+    KernelCall,
+    LRUAllocator,
+    Program,
+)  # fmt: skip
 from tensor_engine.renderer import Renderer
 from tensor_engine.renderer.cstyle import CRenderer
 from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime import llvm
 from tensor_engine.runtime.cc import CCompiler
 from tensor_engine.runtime.elf import LoadedObject
+from tensor_engine.runtime.frame import NativeFrameProgram
 from tensor_engine.runtime.system import PAGE, system
 
 CACHE_LINE = 64
@@ -103,3 +112,6 @@ class CPURuntime(DeviceRuntime):
 
     def load(self, name: str, binary: bytes) -> CPUProgram:
         return CPUProgram(name, binary)
+
+    def link(self, calls: Sequence[KernelCall]) -> FrameProgram:
+        return NativeFrameProgram(calls)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from tensor_engine.helpers import round_up
 from tensor_engine.runtime.system import PAGE, system

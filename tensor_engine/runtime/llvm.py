@@ -45,7 +45,7 @@ class Target:
         return 32 if self.machine in ("aarch64", "arm64") or self.has("avx512f") else 16
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def host() -> Target:
     """The CPU of this machine. Objects are ELF on every system: our own loader reads them."""
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
@@ -53,7 +53,7 @@ def host() -> Target:
     return Target(f"{machine}-unknown-linux-gnu", llvm.get_host_cpu_name(), features)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _initialize() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -5,8 +5,9 @@ memory is checked. bfloat16 is held as its bits, and takes part in no arithmetic
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -302,13 +303,13 @@ class PythonAllocator(Allocator):
         return array.reshape(-1).view(np.uint8)
 
     def as_memoryview(self, opaque: np.ndarray, nbytes: int) -> memoryview:
-        return memoryview(opaque)
+        return opaque.data
 
     def copyin(self, dest: np.ndarray, src: memoryview) -> None:
-        memoryview(dest)[:] = src.cast("B")
+        dest.data[:] = src.cast("B")
 
     def copyout(self, dest: memoryview, src: np.ndarray) -> None:
-        dest.cast("B")[:] = memoryview(src)
+        dest.cast("B")[:] = src.data
 
 
 class PythonRuntime(DeviceRuntime):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 PAGE = 4096
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
@@ -98,8 +99,8 @@ class System:
         return time.perf_counter()
 
 
-def _function(symbol: ctypes._NamedFuncPointer, result: object, *arguments: object) -> ctypes._NamedFuncPointer:
-    symbol.restype, symbol.argtypes = result, list(arguments)  # type: ignore[assignment]
+def _function(symbol: Any, result: Any, *arguments: Any) -> Any:
+    symbol.restype, symbol.argtypes = result, arguments
     return symbol
 
 
