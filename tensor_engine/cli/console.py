@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -51,4 +52,5 @@ def progress() -> Progress:
 
 
 def milliseconds(seconds: float) -> str:
+    """Seconds as text in milliseconds."""
     return f"{seconds * 1000:.2f}"

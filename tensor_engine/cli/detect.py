@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import click
 
@@ -74,6 +75,7 @@ def record_of(outcome: Outcome) -> Record:
 
 
 def stamp_of(frame: Frame) -> dict[str, int]:
+    """The frame's stamp as ROS writes it."""
     seconds, rest = divmod(frame.stamp_ns, SECOND_NS)
     return {"sec": seconds, "nanosec": rest}
 
@@ -92,6 +94,7 @@ def save_picture(folder: Path, outcome: Outcome) -> None:
 
 
 def print_report(report: Record, source: Source) -> None:
+    """The tables of a report: detections of a picture, else a row a frame."""
     print_detections(report) if source.kind == "picture" else print_frames(report)
     for record in report["rejected"]:
         print_line(f"rejected {record['name']} ({record['reason']}): {record['message']}")
@@ -106,6 +109,7 @@ def print_detections(report: Record) -> None:
 
 
 def detection_row(found: Record) -> tuple[str, ...]:
+    """Label, score, centre and size."""
     centre = f"{found['center_x']:.1f}, {found['center_y']:.1f}"
     size = f"{found['size_x']:.1f} x {found['size_y']:.1f}"
     return found["class_id"], f"{found['score']:.3f}", centre, size
@@ -118,6 +122,7 @@ def print_frames(report: Record) -> None:
 
 
 def frame_row(record: Record) -> tuple[str, ...]:
+    """Name, stamp, how many of each class, milliseconds."""
     stamp = record["stamp"]
     seconds = f"{stamp['sec']}.{stamp['nanosec'] // 1_000_000:03}"
     counts = Counter(found["class_id"] for found in record["detections"])

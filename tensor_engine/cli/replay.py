@@ -53,6 +53,7 @@ def replay(
 
 
 def document(report: ReplayReport, bag: Path, out: Path) -> dict[str, Any]:
+    """The report as JSON knows it."""
     return {
         "source": str(bag),
         "out": str(out),
@@ -63,6 +64,7 @@ def document(report: ReplayReport, bag: Path, out: Path) -> dict[str, Any]:
 
 
 def print_summary(report: ReplayReport, out: Path) -> None:
+    """Two lines and more for people."""
     print_line(f"{out}: {report.messages} messages, {report.detections} detections")
     reasons = Counter(outcome.error.reason for outcome in report.rejected if outcome.error)
     for reason, count in reasons.most_common():

@@ -5,9 +5,10 @@ A card is `NAME.yaml` beside `NAME.onnx`, or in the package's models folder. mod
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from tensor_engine.perception.errors import ModelError
 from tensor_engine.perception.extras import require
@@ -78,6 +79,7 @@ def read_card(path: Path) -> dict[str, Any]:
 
 
 def load_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises ModelError."""
     yaml = require("yaml")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -91,6 +93,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 
 def check_value(path: Path, key: str, value: Any) -> Any:
+    """The value in the form that ModelCard wants. Raises ModelError that names file and key."""
     wanted, convert = CHECKS[key]
     try:
         return convert(value)
@@ -112,7 +115,7 @@ def find_label_file(name: Path, card: Path) -> Path:
 
 
 def models_folders() -> list[Path]:
-    """Where cards come with the package: the checkout's models/, or share/tensor_engine/models where it is installed."""
+    """Where the package's cards are: models/ of a checkout, share/tensor_engine/models of an installation."""
     package = Path(__file__).resolve().parents[1]
     installed = [parent / "share" / "tensor_engine" / "models" for parent in package.parents]
     return [folder for folder in (package.parent / "models", *installed) if folder.is_dir()]
@@ -121,43 +124,43 @@ def models_folders() -> list[Path]:
 # ---- what each key may hold ----------------------------------------------------------------------------------------
 
 
-def is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def text(value: Any) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def number(value: Any) -> float:
-    if not is_number(value) or value != value:
+def _number(value: Any) -> float:
+    if not _is_number(value) or value != value:
         raise TypeError
     return float(value)
 
 
-def fraction(value: Any) -> float:
-    if not 0 <= number(value) <= 1:
+def _fraction(value: Any) -> float:
+    if not 0 <= _number(value) <= 1:
         raise ValueError
     return float(value)
 
 
-def triple(value: Any) -> tuple[float, ...]:
+def _triple(value: Any) -> tuple[float, ...]:
     """Three numbers, or one for all three channels."""
-    values = [value] * 3 if is_number(value) else value
+    values = [value] * 3 if _is_number(value) else value
     if not isinstance(values, list) or len(values) != 3:
         raise TypeError
-    return tuple(number(v) for v in values)
+    return tuple(_number(v) for v in values)
 
 
-def nonzero_triple(value: Any) -> tuple[float, ...]:
-    if 0 in triple(value):
+def _nonzero_triple(value: Any) -> tuple[float, ...]:
+    if 0 in _triple(value):
         raise ValueError
-    return triple(value)
+    return _triple(value)
 
 
-def positive_ints(value: Any) -> tuple[int, ...]:
+def _positive_ints(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not value:
         raise TypeError
     if not all(isinstance(v, int) and not isinstance(v, bool) and v > 0 for v in value):
@@ -165,18 +168,18 @@ def positive_ints(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
-def size(value: Any) -> tuple[int, int]:
-    height, width = positive_ints(value)
+def _size(value: Any) -> tuple[int, int]:
+    height, width = _positive_ints(value)
     return height, width
 
 
-def flag(value: Any) -> bool:
+def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError
     return value
 
 
-def label_list(value: Any) -> tuple[str, ...] | Path:
+def _label_list(value: Any) -> tuple[str, ...] | Path:
     if isinstance(value, str):
         return Path(value)
     if not isinstance(value, list) or not value:
@@ -184,7 +187,7 @@ def label_list(value: Any) -> tuple[str, ...] | Path:
     return tuple(str(name) for name in value)
 
 
-def one_of(*choices: str) -> tuple[str, Callable[[Any], str]]:
+def _one_of(*choices: str) -> tuple[str, Callable[[Any], str]]:
     def convert(value: Any) -> str:
         if value not in choices:
             raise ValueError
@@ -193,28 +196,28 @@ def one_of(*choices: str) -> tuple[str, Callable[[Any], str]]:
     return f"one of {', '.join(choices)}", convert
 
 
-TEXT = ("text", text)
-FRACTION = ("a number from 0 to 1", fraction)
+_TEXT = ("text", _text)
+_FRACTION = ("a number from 0 to 1", _fraction)
 
 CHECKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "name": TEXT,
-    "licence": TEXT,
-    "source": TEXT,
-    "input_size": ("[height, width], two whole numbers above 0", size),
-    "layout": one_of("nchw", "nhwc"),
-    "color": one_of("rgb", "bgr"),
-    "mean": ("a number or a list of three", triple),
-    "std": ("a number or a list of three, none of them 0", nonzero_triple),
-    "pad": ("a number", number),
-    "head": one_of(*HEADS),
-    "strides": ("a list of whole numbers above 0", positive_ints),
-    "activation": one_of("none", "sigmoid"),
-    "box_format": one_of("xyxy", "yxyx", "cxcywh"),
-    "box_unit": one_of("image", "pixel"),
-    "background": ("true or false", flag),
-    "labels": ("a file name or a list of names", label_list),
-    "score_threshold": FRACTION,
-    "nms_threshold": FRACTION,
+    "name": _TEXT,
+    "licence": _TEXT,
+    "source": _TEXT,
+    "input_size": ("[height, width], two whole numbers above 0", _size),
+    "layout": _one_of("nchw", "nhwc"),
+    "color": _one_of("rgb", "bgr"),
+    "mean": ("a number or a list of three", _triple),
+    "std": ("a number or a list of three, none of them 0", _nonzero_triple),
+    "pad": ("a number", _number),
+    "head": _one_of(*HEADS),
+    "strides": ("a list of whole numbers above 0", _positive_ints),
+    "activation": _one_of("none", "sigmoid"),
+    "box_format": _one_of("xyxy", "yxyx", "cxcywh"),
+    "box_unit": _one_of("image", "pixel"),
+    "background": ("true or false", _flag),
+    "labels": ("a file name or a list of names", _label_list),
+    "score_threshold": _FRACTION,
+    "nms_threshold": _FRACTION,
 }
 
 assert set(CHECKS) == {field.name for field in fields(ModelCard)}, "every field of a card needs its check"

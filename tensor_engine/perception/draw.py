@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 
@@ -25,24 +24,17 @@ def annotate(frame: Frame, detections: list[Detection]) -> np.ndarray:
 
 
 def draw(image: np.ndarray, detection: Detection) -> None:
-    """Draw one detection; its text stands on the box, or inside where there is no room above."""
+    """Draw one detection; its caption stands on the box, or inside where there is no room above."""
     cv2 = require("cv2")
     colour = COLOURS[zlib.crc32(detection.class_id.encode()) % len(COLOURS)]
+    side = max(image.shape[:2])
+    scale, line, stroke = max(0.3, side / 2000), max(1, round(side / 400)), max(1, round(side / 900))
     x1, y1, x2, y2 = (round(value) for value in detection.corners)
-    scale, thick = text_size(image)
-    cv2.rectangle(image, (x1, y1), (x2, y2), colour, thick)
+    cv2.rectangle(image, (x1, y1), (x2, y2), colour, line)
+
     caption = f"{detection.class_id} {detection.score:.2f}"
-    (width, height), below = cv2.getTextSize(caption, cv2.FONT_HERSHEY_SIMPLEX, scale, thick)
+    (width, height), below = cv2.getTextSize(caption, cv2.FONT_HERSHEY_SIMPLEX, scale, stroke)
     bottom = y1 if y1 > height + below else y1 + height + below
     cv2.rectangle(image, (x1, bottom - height - below), (x1 + width, bottom), colour, cv2.FILLED)
-    put_text(cv2, image, caption, (x1, bottom - below // 2), scale, thick)
-
-
-def put_text(cv2: Any, image: np.ndarray, text: str, place: tuple[int, int], scale: float, thick: int) -> None:
-    cv2.putText(image, text, place, cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, thick, cv2.LINE_AA)
-
-
-def text_size(image: np.ndarray) -> tuple[float, int]:
-    """Font scale and line width that suit the image's size."""
-    side = max(image.shape[:2])
-    return max(0.3, side / 1800), max(1, round(side / 700))
+    place = (x1, bottom - below // 2)
+    cv2.putText(image, caption, place, cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, stroke, cv2.LINE_AA)

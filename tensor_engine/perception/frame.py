@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 import numpy as np
 
 from tensor_engine.perception.extras import require
 
-Bytes = Union[memoryview, np.ndarray, bytes]
+Bytes = memoryview | np.ndarray | bytes
 
 # Where red, green and blue lie within a pixel. Grey feeds all three.
 CHANNELS = {
@@ -65,7 +64,7 @@ class Frame:
 
     @staticmethod
     def from_file(data: Bytes, claimed: str = "jpeg", stamp_ns: int = 0, frame_id: str = "") -> Frame:
-        """A frame around a picture file. Its first bytes tell the encoding; what is `claimed` counts only if they don't."""
+        """A frame around a picture file. Its first bytes tell the encoding, and `claimed` only if they don't."""
         return Frame(data, file_encoding(data) or claimed, 0, 0, 0, stamp_ns, frame_id)
 
     @property
@@ -132,7 +131,8 @@ def check_amount(frame: Frame) -> None:
     if have == 0:
         raise BadImage("empty", f"the image says {frame.width}x{frame.height} but holds no data")
     if have < need:
-        raise BadImage("truncated", f"{frame.height} rows of {frame.step} bytes need {need} bytes, the image has {have}")
+        rows = f"{frame.height} rows of {frame.step} bytes"
+        raise BadImage("truncated", f"{rows} are {need} bytes, but the image has {have}")
 
 
 def check_file(data: np.ndarray) -> None:

@@ -8,7 +8,7 @@ Boxes are x1, y1, x2, y2 in pixels of the network's input.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -56,8 +56,8 @@ class Grid:
 
     def __init__(self, height: int, width: int, strides: Sequence[int]):
         cells = np.concatenate([grid_cells(height, width, stride) for stride in strides])
-        self.cell = Tensor(np.ascontiguousarray(cells[:, :2], np.float32)).realize()
-        self.stride = Tensor(np.ascontiguousarray(cells[:, 2:], np.float32)).realize()
+        self.cell = Tensor(np.ascontiguousarray(cells[:, :2], np.float32))
+        self.stride = Tensor(np.ascontiguousarray(cells[:, 2:], np.float32))
 
 
 def grid_cells(height: int, width: int, stride: int) -> np.ndarray:
@@ -67,6 +67,7 @@ def grid_cells(height: int, width: int, stride: int) -> np.ndarray:
 
 
 def cell_counts(height: int, width: int, strides: Sequence[int]) -> list[int]:
+    """How many cells each feature map has."""
     return [(height // stride) * (width // stride) for stride in strides]
 
 
@@ -310,4 +311,5 @@ def tell_head(shapes: Shapes, height: int, width: int) -> str:
 
 
 def show(shapes: Shapes) -> str:
+    """Shapes as text."""
     return ", ".join(str(list(shape)) for shape in shapes)

@@ -28,10 +28,12 @@ def read_labels(path: Path) -> list[str]:
 
 
 def text_names(text: str) -> list[str]:
+    """One name a line; empty lines don't count."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def yaml_names(text: str, path: Path) -> list[str]:
+    """A list of names, or what stands under `names`. Raises ModelError."""
     yaml = require("yaml")
     try:
         value = yaml.safe_load(text)

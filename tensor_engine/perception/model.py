@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tensor_engine.perception.card import ModelCard, find_card, make_card, read_card
 from tensor_engine.perception.errors import ModelError
-from tensor_engine.perception.heads import FAMILIES, Head, tell_head
+from tensor_engine.perception.heads import FAMILIES, Head, Shapes, tell_head
 from tensor_engine.perception.labels import embedded_labels, read_labels
 from tensor_engine.perception.network import Network
 
@@ -53,13 +53,15 @@ def load_model(path: Path, card_path: Path | None = None, label_path: Path | Non
     return Model(card, network, head, labels)
 
 
-def output_shapes(network: Network, path: Path) -> list[tuple[int, ...]]:
-    shapes = network.output_shapes()
-    if not all(isinstance(size, int) for shape in shapes for size in shape):
-        raise ModelError(f"model {path} has outputs whose size depends on the image: {shapes}")
+def output_shapes(network: Network, path: Path) -> Shapes:
+    """The shapes of the network's outputs. Raises ModelError if they change from image to image."""
+    shapes = [shape for shape in network.output_shapes() if shape is not None]
+    if len(shapes) != len(network.output_shapes()):
+        raise ModelError(f"model {path} has outputs whose size depends on the image; export it without suppression")
     return shapes
 
 
 def check_labels(labels: list[str], classes: int, path: Path) -> None:
+    """Raise ModelError unless there are no labels or one for each class."""
     if labels and len(labels) != classes:
         raise ModelError(f"model {path} tells {classes} classes apart, but there are {len(labels)} labels")

@@ -41,10 +41,9 @@ class Network:
             image = image.permute(0, 2, 3, 1)
         return list(self.runner({self.input: image.cast(self.dtype)}).values())
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the outputs. Builds the graph and computes nothing."""
-        image = Tensor.empty(1, CHANNELS, self.height, self.width, dtype=dtypes.float32)
-        return [output.shape for output in self(image)]
+    def output_shapes(self) -> list[tuple[int, ...] | None]:
+        """The shapes of the outputs, in the file's order; None for one that only a call can tell."""
+        return [spec.shape for spec in self.runner.outputs.values()]
 
 
 def read_onnx(path: Path) -> Any:
@@ -88,10 +87,12 @@ def dimensions(value: Any) -> list[int | str]:
 
 
 def told_layout(shape: list[int | str]) -> str:
+    """nhwc if only the last axis can be the channels, else nchw."""
     return "nhwc" if shape[3] == CHANNELS and shape[1] != CHANNELS else "nchw"
 
 
 def told_size(shape: list[int | str], layout: str, path: Path) -> tuple[int, int]:
+    """Height and width as declared. Raises ModelError if they are open."""
     height, width = shape[1:3] if layout == "nhwc" else shape[2:4]
     if isinstance(height, int) and isinstance(width, int):
         return height, width
@@ -100,6 +101,7 @@ def told_size(shape: list[int | str], layout: str, path: Path) -> tuple[int, int
 
 
 def input_dtype(value: Any, path: Path) -> Any:
+    """The type of the pixels. Raises ModelError for one that is no image's."""
     onnx = require("onnx")
     kinds = {
         onnx.TensorProto.FLOAT: dtypes.float32,

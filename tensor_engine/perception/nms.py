@@ -48,7 +48,7 @@ def overlaps(boxes: Tensor, threshold: Tensor) -> Tensor:
 
 def is_finite(boxes: Tensor) -> Tensor:
     """bool [K]: no coordinate is NaN or infinite."""
-    return (boxes.abs() < float("inf")).all(axis=1)
+    return boxes.isfinite().all(axis=1)
 
 
 def keep_greedily(alive: Tensor, rivals: Tensor) -> Tensor:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tensor_engine.helpers import Context
 from tensor_engine.perception.detection import Detection
 from tensor_engine.perception.frame import PIXEL_BYTES, Frame, check_layout
 from tensor_engine.perception.letterbox import Layout
@@ -52,14 +55,15 @@ class Pipeline:
         device: str | None = None,
     ):
         """Thresholds (0 to 1) that are not given are the card's. Raises ModelError for files that cannot be used."""
-        self.model = load_model(Path(model), card and Path(card), labels and Path(labels))
+        self.device = device
+        with self._on_device():
+            self.model = load_model(Path(model), optional_path(card), optional_path(labels))
+            self._settings = Settings(self.model.head.classes)
         own = self.model.card
         self.score_threshold = own.score_threshold if score_threshold is None else score_threshold
         self.nms_threshold = own.nms_threshold if nms_threshold is None else nms_threshold
         self.max_detections = max_detections
         self.classes = classes
-        self.device = device
-        self._settings = Settings(self.model.head.classes, device)
         self._programs: OrderedDict[Layout, FrameProgram] = OrderedDict()
 
     @property
@@ -74,10 +78,10 @@ class Pipeline:
 
     @classes.setter
     def classes(self, names: list[str] | None) -> None:
-        self._allowed = np.full(self.model.head.classes, names is None)
+        allowed = np.full(self.model.head.classes, names is None)
         for name in names or []:
-            self._allowed[self.model.class_number(name)] = True
-        self._classes = names
+            allowed[self.model.class_number(name)] = True
+        self._allowed, self._classes = allowed, names
 
     def prepare(self, height: int, width: int, encoding: str, step: int | None = None) -> None:
         """Compile and capture the program for this layout, so that its first frame is as fast as the others.
@@ -114,13 +118,18 @@ class Pipeline:
 
     def _program(self, layout: Layout) -> FrameProgram:
         if layout not in self._programs:
-            program = FrameProgram(self.model, layout, self._settings, self.device)
-            program.capture()
+            with self._on_device():
+                program = FrameProgram(self.model, layout, self._settings)
+                program.capture()
             self._programs[layout] = program
             if len(self._programs) > KEPT_PROGRAMS:
                 self._programs.popitem(last=False)
         self._programs.move_to_end(layout)
         return self._programs[layout]
+
+    def _on_device(self) -> AbstractContextManager[Any]:
+        """Where tensors are made and kernels compiled; the default device, if the user named none."""
+        return Context(DEV=self.device) if self.device else nullcontext()
 
     def _unpack(self, rows: np.ndarray) -> list[Detection]:
         found = rows[rows[:, 4] > 0][: self.max_detections]
@@ -130,3 +139,8 @@ class Pipeline:
         x1, y1, x2, y2, score, label = row
         name = self.model.class_name(int(label))
         return Detection(name, score, (x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1)
+
+
+def optional_path(path: str | Path | None) -> Path | None:
+    """A Path, if anything was given; an empty text counts as nothing."""
+    return Path(path) if path else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensor_engine import Tensor, TinyJit, dtypes
+from tensor_engine.engine.realize import buffer_of
 from tensor_engine.perception.letterbox import Layout, Letterbox, network_input
 from tensor_engine.perception.model import Model
 from tensor_engine.perception.nms import best_anchors, is_finite, keep_greedily, overlaps
@@ -16,9 +17,9 @@ CAPTURE_CALLS = 3  # the first call runs, the second captures, the third replays
 class Settings:
     """What may change from frame to frame without another capture: the program's small inputs."""
 
-    def __init__(self, classes: int, device: str | None):
-        self.thresholds = Tensor.zeros(2, dtype=dtypes.float32, device=device).contiguous().realize()
-        self.allowed = Tensor.ones(classes, dtype=dtypes.bool, device=device).contiguous().realize()
+    def __init__(self, classes: int):
+        self.thresholds = Tensor(np.zeros(2, np.float32))
+        self.allowed = Tensor(np.ones(classes, bool))
 
     def write(self, score_threshold: float, nms_threshold: float, allowed: np.ndarray) -> None:
         """Thresholds from 0 to 1, and bool [classes]: which classes may be reported."""
@@ -29,11 +30,11 @@ class Settings:
 class FrameProgram:
     """The program for one layout of raw images. It owns the frame buffer that they are copied into."""
 
-    def __init__(self, model: Model, layout: Layout, settings: Settings, device: str | None):
+    def __init__(self, model: Model, layout: Layout, settings: Settings):
         self.model, self.layout, self.settings = model, layout, settings
         network = model.network
         self.letterbox = Letterbox(layout.height, layout.width, network.height, network.width)
-        self.buffer = Tensor.zeros(layout.size, dtype=dtypes.uint8, device=device).contiguous().realize()
+        self.buffer = Tensor(np.zeros(layout.size, np.uint8))
         self.program = TinyJit(self.trace)
 
     def capture(self) -> None:
@@ -76,4 +77,4 @@ class FrameProgram:
 
 def write(tensor: Tensor, values: np.ndarray) -> None:
     """Overwrite a realised tensor's bytes in place."""
-    tensor.uop.base.realized.copyin(memoryview(np.ascontiguousarray(values)).cast("B"))
+    buffer_of(tensor.uop.base).copyin(np.ascontiguousarray(values).data.cast("B"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any
 
 from tensor_engine.perception.errors import SourceError
 from tensor_engine.perception.extras import require
@@ -66,6 +67,7 @@ def is_picture(path: Path) -> bool:
 
 
 def open_picture(path: Path) -> Source:
+    """One picture file."""
     return Source("picture", path, 1, lambda: iter([read_picture(path)]))
 
 
@@ -93,6 +95,7 @@ def read_picture(path: Path) -> SourcedFrame:
 
 
 def open_video(path: Path) -> Source:
+    """A video that OpenCV can read. Raises SourceError."""
     cv2 = require("cv2")
     capture = cv2.VideoCapture(str(path))
     opened, count = capture.isOpened(), int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
@@ -124,6 +127,7 @@ def read_video(path: Path) -> Iterator[SourcedFrame]:
 
 
 def is_bag(path: Path) -> bool:
+    """True for a bag's folder and for the file in it."""
     return (path / "metadata.yaml").is_file() if path.is_dir() else path.suffix in BAG_SUFFIXES
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from perception import oracle
 import pytest
+from perception import oracle
 
 from tensor_engine import Tensor
 from tensor_engine.perception.card import make_card
@@ -49,7 +49,8 @@ def same(found: list[oracle.Box], expected: list[oracle.Box]) -> None:
 
     for a, b in zip(sorted(found, key=key), sorted(expected, key=key)):
         assert a.label == b.label
-        np.testing.assert_allclose([a.score, a.x1, a.y1, a.x2, a.y2], [b.score, b.x1, b.y1, b.x2, b.y2], rtol=1e-4, atol=1e-3)
+        ours, theirs = [[box.score, box.x1, box.y1, box.x2, box.y2] for box in (a, b)]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
 def nanodet_outputs(classes: int = CLASSES) -> list[np.ndarray]:

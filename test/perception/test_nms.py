@@ -76,7 +76,8 @@ def test_broken_boxes_overlap_nothing():
 
 
 def choose(scores, allowed, threshold, count):
-    found = best_anchors(Tensor(np.asarray(scores, np.float32)), Tensor(np.asarray(allowed)), Tensor([threshold]), count)
+    table = Tensor(np.asarray(scores, np.float32))
+    found = best_anchors(table, Tensor(np.asarray(allowed)), Tensor([threshold]), count)
     return found.score.numpy(), found.anchor.tolist(), found.label.tolist()
 
 

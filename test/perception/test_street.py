@@ -70,7 +70,7 @@ def borderline(score: float) -> bool:
 
 
 def test_every_frame_of_the_street(pictures, session, nanodet_path):
-    """Same classes, scores within 1e-3, boxes within 0.5 px. A score within 1e-3 of the threshold may be on either side."""
+    """Same classes, scores within 1e-3, boxes within 0.5 px; scores that near the threshold may be on either side."""
     assert len(pictures) == FRAMES
     pipeline = Pipeline(nanodet_path)
     people = []
