@@ -20,7 +20,7 @@ from tensor_engine.mixin import OpMixin
 from tensor_engine.mixin.elementwise import narrowest_int
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import Ops
-from tensor_engine.uop.uop import UOp, sint
+from tensor_engine.uop.uop import UOp
 
 Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
 
@@ -72,7 +72,7 @@ class Tensor(OpMixin):
         raise TypeError(f"a Tensor and a {type(value).__name__} don't go together: {value!r:.80}")
 
     @property
-    def shape(self) -> tuple[sint, ...]:
+    def shape(self) -> tuple[Any, ...]:
         return self.uop.shape
 
     @property

@@ -1,8 +1,12 @@
-"""The methods that Tensor and UOp share, a file a family. Each is one function object in both classes."""
-from tensor_engine.mixin.reduce import ReduceMixin
+"""The methods that Tensor and UOp share, a file a family. Each is one function object in both classes.
+
+hooks → elementwise → movement → creation → join → reduce → activation → linear → window → indexing → sorting → resize:
+each family uses only those before it.
+"""
+from tensor_engine.mixin.resize import ResizeMixin
 
 
-class OpMixin(ReduceMixin):
+class OpMixin(ResizeMixin):
     """All families together."""
 
     __slots__ = ()

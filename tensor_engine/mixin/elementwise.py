@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tensor_engine.mixin.hooks import Hooks
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 V = TypeVar("V", bound="ElementwiseMixin")
-Operand = Union[V, ConstType]
+Operand = V | ConstType  # type: ignore[misc]
 
 NUMBER = (bool, int, float)
 

@@ -10,7 +10,7 @@ from tensor_engine.uop.op import Ops
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from tensor_engine.uop.uop import UOp, sint
+    from tensor_engine.uop.uop import UOp
 
 
 class Hooks:
@@ -19,8 +19,8 @@ class Hooks:
     __slots__ = ("__weakref__",)
 
     @property
-    def shape(self) -> tuple[sint, ...]:
-        """The sizes of the axes."""
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes of the axes: ints, or nodes where a size is a variable."""
         raise NotImplementedError
 
     @property
@@ -39,6 +39,10 @@ class Hooks:
 
     def cast(self, dtype: DType) -> Self:
         """The values in another type."""
+        raise NotImplementedError
+
+    def bitcast(self, dtype: DType) -> Self:
+        """The same bits read as another type of the same width."""
         raise NotImplementedError
 
     def const_like(self, value: ConstType, dtype: DType | None = None) -> Self:
@@ -68,8 +72,8 @@ class Hooks:
 
     @classmethod
     def from_uop(cls, uop: UOp) -> Self:
-        """The value that this node stands for."""
-        raise NotImplementedError
+        """The value of this node as an object of this class; a UOp is its own value."""
+        return uop  # type: ignore[return-value]
 
     @classmethod
     def as_operand(cls, value: Any) -> Self:
@@ -83,7 +87,7 @@ class Hooks:
         """The number of axes."""
         return len(self.shape)
 
-    def numel(self) -> sint:
+    def numel(self) -> Any:
         """The number of elements."""
         return prod(self.shape)
 

@@ -1,20 +1,24 @@
-"""Many elements combined into one."""
+"""Many elements combined into one, or each with those before it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
-from tensor_engine.dtype import DType, sum_acc_dtype
-from tensor_engine.mixin.movement import MovementMixin
-from tensor_engine.uop.op import Ops
+from tensor_engine.dtype import DType, dtypes, sum_acc_dtype
+from tensor_engine.helpers import ceildiv, prod
+from tensor_engine.mixin.join import JoinMixin
+from tensor_engine.uop.op import Ops, identity_element
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Axis = Union[int, Sequence[int], None]
+Axis = int | Sequence[int] | None
+
+LONGEST_DIRECT_SCAN = 128  # longer scans are made of chunks of SCAN_CHUNK
+SCAN_CHUNK = 64
 
 
-class ReduceMixin(MovementMixin):
+class ReduceMixin(JoinMixin):
     """Sums, extremes, means and what is made of them. `axis` None means all axes."""
 
     __slots__ = ()
@@ -31,25 +35,63 @@ class ReduceMixin(MovementMixin):
 
     def _reduce(self, op: Ops, axis: Axis, keepdim: bool) -> Self:
         axes = self.resolve_axes(axis)
+        if any(self.shape[a] == 0 for a in axes):
+            return self._reduce_nothing(op, axes, keepdim)
         result = self.reduce_axis(op, axes)
+        return result if keepdim else result._drop(axes)
+
+    def _reduce_nothing(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
+        if op is Ops.MAX:
+            raise ValueError(f"there is no largest or smallest of no elements: shape {self.shape}, axes {axes}")
+        sizes = tuple(1 if i in axes else size for i, size in enumerate(self.shape))
+        result = self.const(self.dtype, identity_element(op, self.dtype)).expand(sizes)
         return result if keepdim else result._drop(axes)
 
     def _drop(self, axes: tuple[int, ...]) -> Self:
         """Without these axes, which have size 1."""
         return self.reshape(tuple(size for i, size in enumerate(self.shape) if i not in axes))
 
+    # ---- sums and products
+
     def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
         """The sum. It is made in at least 32 bits; half and bfloat16 come back in their own type.
 
         With `dtype` it is made, and given back, in that type.
         """
-        total = self.cast(dtype or sum_acc_dtype(self.dtype))._reduce(Ops.ADD, axis, keepdim)
-        return total.cast(self.dtype) if dtype is None and self.dtype.kind == "f" else total
+        return self._accumulate(Ops.ADD, axis, keepdim, dtype)
 
     def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
         """The product, made and given back in types as for `sum`."""
-        product = self.cast(dtype or sum_acc_dtype(self.dtype))._reduce(Ops.MUL, axis, keepdim)
-        return product.cast(self.dtype) if dtype is None and self.dtype.kind == "f" else product
+        return self._accumulate(Ops.MUL, axis, keepdim, dtype)
+
+    def _accumulate(self, op: Ops, axis: Axis, keepdim: bool, dtype: DType | None) -> Self:
+        total = self.cast(dtype or sum_acc_dtype(self.dtype))._reduce(op, axis, keepdim)
+        return total.cast(self.dtype) if dtype is None and self.dtype.kind == "f" else total
+
+    def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """The mean, in floats. Half and bfloat16 are summed in float32."""
+        x = self.to_float()
+        total = x.sum(axis, keepdim, dtype=sum_acc_dtype(x.dtype))
+        return (total / self._count(axis)).cast(x.dtype)
+
+    def _count(self, axis: Axis) -> int:
+        """How many elements are combined into one."""
+        return prod(self.shape[a] for a in self.resolve_axes(axis))
+
+    def var(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The variance: squared distances from the mean, summed, over (count - correction)."""
+        x = self.to_float()
+        wide = x.cast(sum_acc_dtype(x.dtype))
+        squares = (wide - wide.mean(axis, keepdim=True)).square().sum(axis, keepdim)
+        return (squares / max(self._count(axis) - correction, 0)).cast(x.dtype)
+
+    def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Self:
+        """The standard deviation: the square root of `var`."""
+        x = self.to_float()
+        wide = x.cast(sum_acc_dtype(x.dtype))
+        return wide.var(axis, keepdim, correction).sqrt().cast(x.dtype)
+
+    # ---- extremes
 
     def max(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The largest value; nan if there is one."""
@@ -58,3 +100,115 @@ class ReduceMixin(MovementMixin):
     def min(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The smallest value; nan if there is one."""
         return self._reverse_order()._reduce(Ops.MAX, axis, keepdim)._reverse_order()
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """Where the largest value stands first, as int32; where the first nan stands if there is one.
+
+        Without `axis` the place in the flattened tensor.
+        """
+        if axis is None:
+            place = self.flatten().argmax(0)
+            return place.reshape((1,) * self.ndim) if keepdim else place
+        axis = self.resolve_axis(axis)
+        if not self.ndim:
+            return self.const_like(0, dtypes.int32)
+        is_best = self.eq(self.max(axis, keepdim=True))
+        if self.dtype.kind == "f":
+            is_best = is_best | self.isnan()
+        count = self.shape[axis]
+        # the first place has the largest number when counted from the end
+        from_end = (count - self.counting(count)).reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        return count - is_best.where(from_end, 0).max(axis, keepdim)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """Where the smallest value stands first, as int32; where the first nan stands if there is one."""
+        return self._reverse_order().argmax(axis, keepdim)
+
+    def any(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """True if one element is not zero."""
+        return self.cast(dtypes.bool)._reduce_bool(axis, keepdim)
+
+    def all(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """True if no element is zero."""
+        return self.logical_not()._reduce_bool(axis, keepdim).logical_not()
+
+    def _reduce_bool(self, axis: Axis, keepdim: bool) -> Self:
+        """True if one is; False for no elements."""
+        if 0 in self.shape:
+            return self.cast(dtypes.int32).sum(axis, keepdim).cast(dtypes.bool)
+        return self.max(axis, keepdim)
+
+    # ---- exponentials
+
+    def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(self))), made so that nothing overflows."""
+        largest = self.max(axis, keepdim=True)
+        shift = largest.isinf().where(0, largest).detach()
+        total = (self - shift).exp().sum(axis, keepdim=True).log() + shift
+        return total if keepdim else total._drop(self.resolve_axes(axis))
+
+    def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """exp(self) over its sum along an axis, made so that nothing overflows."""
+        x = self.cast(dtype) if dtype is not None else self.to_float()
+        powers = (x - x.max(axis, keepdim=True).detach()).exp()
+        return powers / powers.sum(axis, keepdim=True)
+
+    def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+        """log(softmax(self)), without the loss that taking the logarithm afterwards brings."""
+        x = self.cast(dtype) if dtype is not None else self.to_float()
+        shifted = x - x.max(axis, keepdim=True).detach()
+        return shifted - shifted.exp().sum(axis, keepdim=True).log()
+
+    # ---- scans: each element with all before it
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """The sum of each element and all before it along an axis, in types as for `sum`."""
+        total = self.cast(sum_acc_dtype(self.dtype))._scan(Ops.ADD, axis)
+        return total.cast(self.dtype) if self.dtype.kind == "f" else total
+
+    def cumprod(self, axis: int = 0) -> Self:
+        """The product of each element and all before it along an axis, in types as for `sum`."""
+        product = self.cast(sum_acc_dtype(self.dtype))._scan(Ops.MUL, axis)
+        return product.cast(self.dtype) if self.dtype.kind == "f" else product
+
+    def cummax(self, axis: int = 0) -> Self:
+        """The largest of each element and all before it along an axis."""
+        return self._scan(Ops.MAX, axis)
+
+    def cummin(self, axis: int = 0) -> Self:
+        """The smallest of each element and all before it along an axis."""
+        return self._reverse_order()._scan(Ops.MAX, axis)._reverse_order()
+
+    def _scan(self, op: Ops, axis: int) -> Self:
+        axis = self.resolve_axis(axis)
+        if not self.ndim or 0 in self.shape:
+            return self
+        return self.transpose(axis, -1)._scan_last(op).transpose(axis, -1)
+
+    def _scan_last(self, op: Ops) -> Self:
+        """A scan along the last axis: direct where it is short, else chunk by chunk and then over the chunks."""
+        length = self.shape[-1]
+        if length <= LONGEST_DIRECT_SCAN:
+            return self._scan_directly(op, inclusive=True)
+        chunks = ceildiv(length, SCAN_CHUNK)
+        rest = [(0, 0)] * (self.ndim - 1) + [(0, chunks * SCAN_CHUNK - length)]
+        inside = self.pad_zeros(rest).unflatten(-1, (chunks, SCAN_CHUNK))._scan_directly(op, inclusive=True)
+        before = inside._part(-1 % inside.ndim, SCAN_CHUNK - 1, SCAN_CHUNK).squeeze(-1)._scan_exclusive(op)
+        whole = inside.alu(op, before.unsqueeze(-1).expand(inside.shape)).flatten(-2)
+        return whole._part(self.ndim - 1, 0, length)
+
+    def _scan_exclusive(self, op: Ops) -> Self:
+        """A scan along the last axis without the element itself."""
+        if self.shape[-1] <= LONGEST_DIRECT_SCAN:
+            return self._scan_directly(op, inclusive=False)
+        scanned = self._scan_last(op)
+        first = self.const_like(identity_element(op, self.dtype))._part(self.ndim - 1, 0, 1)
+        return first.cat(scanned._part(self.ndim - 1, 0, self.shape[-1] - 1), dim=-1)
+
+    def _scan_directly(self, op: Ops, inclusive: bool) -> Self:
+        """A scan along the last axis that combines for each element all before it anew."""
+        length = self.shape[-1]
+        here, there = self.counting(length).reshape(length, 1), self.counting(length)
+        counts = there.le(here) if inclusive else there.lt(here)
+        candidates = counts.where(self.unsqueeze(-2), identity_element(op, self.dtype))
+        return candidates._reduce(op, -1, keepdim=False)

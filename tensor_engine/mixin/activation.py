@@ -1,0 +1,168 @@
+"""The curves that networks put between their layers."""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tensor_engine.dtype import dtypes
+from tensor_engine.mixin.reduce import ReduceMixin
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# near 0 these functions are sums of powers: differences of exponentials would lose their digits there
+TANH_SERIES = (1.0, -1 / 3, 2 / 15, -17 / 315, 62 / 2835)
+TANH_SERIES_BELOW = 0.05
+ERF_SERIES = tuple((-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(12))
+# Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: error below 1.5e-7
+ERF_TAIL = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+ERF_TAIL_SCALE = 0.3275911
+
+
+class ActivationMixin(ReduceMixin):
+    """Activation functions, all in floats."""
+
+    __slots__ = ()
+
+    # ---- made of a comparison
+
+    def relu(self) -> Self:
+        """The value, or 0 if it is negative; nan stays nan."""
+        return self.maximum(0)
+
+    def relu6(self) -> Self:
+        """The value cut to 0 … 6."""
+        return self.clamp(0, 6)
+
+    def leaky_relu(self, neg_slope: float = 0.01) -> Self:
+        """The value, times `neg_slope` if it is negative."""
+        return self.lt(0).where(self * neg_slope, self)
+
+    def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
+        """The value cut to -1 … 1, or to other bounds."""
+        return self.clamp(min_val, max_val)
+
+    def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
+        """alpha * self + beta, cut to 0 … 1."""
+        return (self * alpha + beta).clamp(0, 1)
+
+    def hardswish(self) -> Self:
+        """self * relu6(self + 3) / 6."""
+        return self * (self + 3).relu6() * (1 / 6)
+
+    def softsign(self) -> Self:
+        """self / (1 + |self|)."""
+        return self / (self.abs() + 1)
+
+    # ---- made of exponentials
+
+    def sigmoid(self) -> Self:
+        """1 / (1 + exp(-self)), from exp(-|self|) so that neither it nor its derivative overflows."""
+        x = self.to_float()
+        power = x.minimum(-x).exp()
+        return x.lt(0).where(power, 1) / (power + 1)
+
+    def logsigmoid(self) -> Self:
+        """log(sigmoid(self))."""
+        return -(-self).softplus()
+
+    def silu(self) -> Self:
+        """self * sigmoid(self)."""
+        return self * self.sigmoid()
+
+    swish = silu
+
+    def quick_gelu(self) -> Self:
+        """self * sigmoid(1.702 * self)."""
+        return self * (self * 1.702).sigmoid()
+
+    def tanh(self) -> Self:
+        """The hyperbolic tangent."""
+        x = self.to_float()
+        size = x.abs()
+        power = (size * -2).exp()
+        far = (1 - power) / (power + 1)
+        near = size * size.square().polynomial(TANH_SERIES)
+        result = size.lt(TANH_SERIES_BELOW).where(near, far)
+        return x.lt(0).where(-result, result)
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """The value, or alpha * (exp(self) - 1) if it is negative."""
+        return self.gt(0).where(self, (self.minimum(0).exp() - 1) * alpha)
+
+    def celu(self, alpha: float = 1.0) -> Self:
+        """The value, or alpha * (exp(self / alpha) - 1) if it is negative."""
+        return self.maximum(0) + ((self.minimum(0) / alpha).exp() - 1) * alpha
+
+    def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Self:
+        """gamma * elu(self, alpha)."""
+        return self.elu(alpha) * gamma
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """log(1 + exp(beta * self)) / beta, without overflow and without loss for very negative values."""
+        x = self.to_float() * beta
+        return (x.maximum(0) + x.minimum(-x).exp().log1p()) / beta
+
+    def mish(self) -> Self:
+        """self * tanh(softplus(self)).
+
+        With n = exp(self) that is self * m / (m + 2) where m = n * (n + 2); beyond a bound the factor is 1.
+        """
+        x = self.to_float()
+        bound = 5 if x.dtype is dtypes.float16 else 20
+        n = x.minimum(bound).exp()
+        m = n * (n + 2)
+        return x * (m / (m + 2))
+
+    def gelu(self, approximate: str = "tanh") -> Self:
+        """self * Φ(self), Φ the normal distribution function: by its tanh approximation, or by erf ("none")."""
+        x = self.to_float()
+        if approximate == "none":
+            return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
+        if approximate != "tanh":
+            raise ValueError(f"gelu's approximate is 'tanh' or 'none', not {approximate!r}")
+        return x * 0.5 * (1 + ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).tanh())
+
+    def erf(self) -> Self:
+        """The error function, to within 2e-7: a power series up to 1, above it Abramowitz and Stegun 7.1.26."""
+        x = self.to_float()
+        size = x.abs()
+        t = 1 / (size * ERF_TAIL_SCALE + 1)
+        far = 1 - t * t.polynomial(ERF_TAIL) * (-size.square()).exp()
+        near = size * size.minimum(1).square().polynomial(ERF_SERIES) * (2 / math.sqrt(math.pi))
+        result = size.lt(1).where(near, far)
+        return x.lt(0).where(-result, result)
+
+    def polynomial(self, coefficients: tuple[float, ...]) -> Self:
+        """c0 + c1 * self + c2 * self**2 + …, by Horner's rule."""
+        result = self.const_like(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = result * self + coefficient
+        return result
+
+    # ---- hyperbolic and inverse functions
+
+    def sinh(self) -> Self:
+        """The hyperbolic sine."""
+        return (self.exp() - (-self).exp()) / 2
+
+    def cosh(self) -> Self:
+        """The hyperbolic cosine."""
+        return (self.exp() + (-self).exp()) / 2
+
+    def asinh(self) -> Self:
+        """The inverse hyperbolic sine."""
+        size = self.to_float().abs()
+        root = (size.square() + 1).sqrt()
+        result = (size + size.square() / (root + 1)).log1p()
+        return self.lt(0).where(-result, result)
+
+    def acosh(self) -> Self:
+        """The inverse hyperbolic cosine; nan below 1."""
+        x = self.to_float()
+        return (x + (x.square() - 1).sqrt()).log()
+
+    def atanh(self) -> Self:
+        """The inverse hyperbolic tangent; nan beyond -1 … 1."""
+        x = self.to_float()
+        return (x * 2 / (1 - x)).log1p() / 2

@@ -1,0 +1,118 @@
+"""Tensors from nothing: constants, counting, and what is made of them. None of these takes memory by itself."""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype
+from tensor_engine.mixin.movement import MovementMixin, as_sequence
+from tensor_engine.uop.op import Ops
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class CreationMixin(MovementMixin):
+    """Constants and counting."""
+
+    __slots__ = ()
+
+    @classmethod
+    def counting(cls, count: int, dtype: DType = dtypes.int32) -> Self:
+        """0, 1, … count-1, in int32 or int64."""
+        from tensor_engine.uop.uop import UOp
+
+        return cls.from_uop(UOp(Ops.ARANGE, dtype, (), count))
+
+    @classmethod
+    def full(cls, shape: Any, fill_value: ConstType, dtype: DType | str | None = None, device: str | None = None) -> Self:
+        """One value everywhere. The type is that of the value unless another is given."""
+        sizes = as_sequence((shape,))
+        scalar = cls.const(to_dtype(dtype or dtypes.from_py(fill_value)), fill_value, device)
+        return scalar.expand(sizes)
+
+    @classmethod
+    def zeros(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:
+        """Zeros, floats unless another type is given."""
+        return cls.full(as_sequence(shape), 0.0, dtype or dtypes.default_float, device)
+
+    @classmethod
+    def ones(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:
+        """Ones, floats unless another type is given."""
+        return cls.full(as_sequence(shape), 1.0, dtype or dtypes.default_float, device)
+
+    @classmethod
+    def arange(
+        cls,
+        start: float,
+        stop: float | None = None,
+        step: float = 1,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """start, start + step, … before stop; with one argument from 0 to it. Ints if all three are, else floats.
+
+        Raises ValueError for a step of 0.
+        """
+        if stop is None:
+            start, stop = 0, start
+        if step == 0:
+            raise ValueError("arange needs a step that is not 0")
+        count = max(math.ceil((stop - start) / step), 0)
+        integral = all(isinstance(n, int) for n in (start, stop, step))
+        own = to_dtype(dtype or (dtypes.default_int if integral else dtypes.default_float))
+        wide = own if own in (dtypes.int32, dtypes.int64) else dtypes.int32
+        if count == 0:
+            return cls.full((0,), 0, own, device)
+        numbers = cls.counting(count, wide if integral else dtypes.int32)
+        if not integral:
+            numbers = numbers.cast(own if own.kind == "f" else dtypes.default_float)
+        return (numbers * step + start).cast(own)
+
+    @classmethod
+    def linspace(cls, start: float, stop: float, steps: int, dtype: DType | str | None = None, device: str | None = None) -> Self:
+        """`steps` values from start to stop, both included, at equal distances."""
+        own = to_dtype(dtype or dtypes.default_float)
+        if steps == 1:
+            return cls.full((1,), start, own, device)
+        numbers = cls.counting(steps)
+        line = numbers.cast(own if own.kind == "f" else dtypes.default_float) * ((stop - start) / (steps - 1)) + start
+        return numbers.eq(steps - 1).where(float(stop), line).cast(own)
+
+    @classmethod
+    def eye(cls, n: int, m: int | None = None, dtype: DType | str | None = None, device: str | None = None) -> Self:
+        """Ones where row and column are the same, else zeros."""
+        rows, columns = cls.counting(n).reshape(n, 1), cls.counting(n if m is None else m)
+        return rows.eq(columns).cast(to_dtype(dtype or dtypes.default_float))
+
+    # ---- in the shape of another
+
+    def full_like(self, fill_value: ConstType, dtype: DType | str | None = None) -> Self:
+        """One value in this shape, and this type unless another is given."""
+        return self.const_like(fill_value, self.dtype if dtype is None else to_dtype(dtype))
+
+    def zeros_like(self, dtype: DType | str | None = None) -> Self:
+        """Zeros in this shape and type."""
+        return self.full_like(0, dtype)
+
+    def ones_like(self, dtype: DType | str | None = None) -> Self:
+        """Ones in this shape and type."""
+        return self.full_like(1, dtype)
+
+    # ---- triangles
+
+    def tril(self, diagonal: int = 0) -> Self:
+        """Zeros above the diagonal of the last two axes."""
+        return self._columns_minus_rows().le(diagonal).where(self, self.const_like(0))
+
+    def triu(self, diagonal: int = 0) -> Self:
+        """Zeros below the diagonal of the last two axes."""
+        return self._columns_minus_rows().ge(diagonal).where(self, self.const_like(0))
+
+    def _columns_minus_rows(self) -> Self:
+        rows, columns = self.shape[-2:]
+        return self.counting(columns) - self.counting(rows).reshape(rows, 1)
+
+    def one_hot(self, num_classes: int) -> Self:
+        """A last axis more, with 1 at the class that the integer here names and 0 elsewhere."""
+        return self.unsqueeze(-1).eq(self.counting(num_classes)).cast(dtypes.default_int)

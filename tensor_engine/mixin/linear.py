@@ -1,0 +1,104 @@
+"""Products summed: matrices, einsum, attention, and the norms around them."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tensor_engine.dtype import DType, dtypes, least_upper_dtype, sum_acc_dtype
+from tensor_engine.mixin.activation import ActivationMixin
+from tensor_engine.mixin.einsum import einsum
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class LinearMixin(ActivationMixin):
+    """dot, matmul, linear, einsum, attention, normalisation."""
+
+    __slots__ = ()
+
+    def contract(self, other: Self, axes: int, dtype: DType | None = None) -> Self:
+        """self * other, broadcast, summed over the last `axes` axes.
+
+        Multiplied and summed in at least 32 bits, so that half loses nothing and small integers don't overflow;
+        floats come back in the type in which the operands meet, integers in that of the sum. `dtype` overrides both.
+        """
+        own = least_upper_dtype(self.dtype, other.dtype)
+        wide = dtype or sum_acc_dtype(own)
+        product = self.cast(wide) * other.cast(wide)
+        total = product.sum(tuple(range(-axes, 0)), dtype=wide)
+        return total.cast(own) if dtype is None and own.kind == "f" else total
+
+    def dot(self, w: Self, dtype: DType | None = None) -> Self:
+        """The matrix product over the last axis of this and the last but one of `w` (its only one if it has one).
+
+        Axes before these broadcast. Raises ValueError for shapes that don't fit.
+        """
+        w = w if isinstance(w, LinearMixin) else self.as_operand(w)
+        if self.ndim == 0 or w.ndim == 0:
+            raise ValueError(f"a matrix product needs axes on both sides: {self.shape} @ {w.shape}")
+        inner = w.shape[-min(w.ndim, 2)]
+        if self.shape[-1] != inner:
+            raise ValueError(f"can't multiply {self.shape} @ {w.shape}: {self.shape[-1]} is not {inner}")
+        if w.ndim == 1:
+            return self.contract(w, 1, dtype)
+        if self.ndim == 1:
+            return self.contract(w.transpose(-1, -2), 1, dtype)
+        rows = self.reshape(*self.shape[:-1], 1, self.shape[-1])
+        columns = w.transpose(-1, -2)
+        return rows.contract(columns.reshape(*columns.shape[:-2], 1, *columns.shape[-2:]), 1, dtype)
+
+    def matmul(self, w: Self, reverse: bool = False, dtype: DType | None = None) -> Self:
+        """The matrix product self @ w; w @ self if reversed."""
+        return w.dot(self, dtype) if reverse else self.dot(w, dtype)
+
+    def __matmul__(self, w: Self) -> Self:
+        return self.dot(w)
+
+    def __rmatmul__(self, w: Self) -> Self:
+        return self.as_operand(w).dot(self)
+
+    def linear(self, weight: Self, bias: Self | None = None) -> Self:
+        """self @ weight + bias; weight: (features in, features out), or (features,) for a product element by element."""
+        product = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
+        return product if bias is None else product + bias
+
+    einsum = staticmethod(einsum)
+
+    # ---- attention
+
+    def scaled_dot_product_attention(
+        self, key: Self, value: Self, attn_mask: Self | None = None, is_causal: bool = False
+    ) -> Self:
+        """softmax(self @ key.T / sqrt(width) + mask) @ value, over the last two axes (place, width).
+
+        A bool mask says what may be looked at, another one is added. `is_causal` lets each place look back only.
+        """
+        scores = self.matmul(key.transpose(-2, -1)) / math.sqrt(self.shape[-1])
+        if is_causal:
+            attn_mask = scores.const_like(True, dtypes.bool).tril()
+        if attn_mask is not None and attn_mask.dtype is dtypes.bool:
+            scores = attn_mask.where(scores, -math.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        return scores.softmax(-1).matmul(value)
+
+    # ---- normalisation
+
+    def layernorm(self, axis: int | Sequence[int] = -1, eps: float = 1e-5) -> Self:
+        """With mean 0 and variance 1 along the axes."""
+        centred = self - self.mean(axis, keepdim=True)
+        return centred * (centred.square().mean(axis, keepdim=True) + eps).rsqrt()
+
+    def batchnorm(
+        self, weight: Self | None, bias: Self | None, mean: Self, invstd: Self, axis: int | Sequence[int] = 1
+    ) -> Self:
+        """(self - mean) * invstd * weight + bias, each with a value for every place of the axes (the channels)."""
+        axes = self.resolve_axes(axis)
+        shape = tuple(size if i in axes else 1 for i, size in enumerate(self.shape))
+        scale = invstd.reshape(shape) if invstd.ndim == len(axes) else invstd
+        if weight is not None:
+            scale = scale * weight.reshape(shape)
+        result = (self - mean.reshape(shape)) * scale
+        return result if bias is None else result + bias.reshape(shape)

@@ -1,0 +1,247 @@
+"""Sliding windows, and what is made of them: convolution and pooling.
+
+The windows of an axis are made by movement alone: the axis is repeated and cut so that each row starts `dilation`
+elements later than the row before it. Their index arithmetic comes out as place * stride + offset * dilation.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tensor_engine.dtype import DType, dtypes
+from tensor_engine.helpers import ceildiv, flatten, make_tuple
+from tensor_engine.mixin.linear import LinearMixin
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Sizes = int | Sequence[int]
+
+
+def window_count(size: int, kernel: int, stride: int, dilation: int) -> int:
+    """How many windows fit."""
+    return (size - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def padding_pairs(padding: Sizes, ndim: int) -> list[tuple[int, int]]:
+    """Padding as (before, after) for each axis.
+
+    It is given as one count, as one count an axis, or as both counts of each axis from the last axis forward.
+    """
+    if isinstance(padding, int):
+        return [(padding, padding)] * ndim
+    if len(padding) == ndim:
+        return [(p, p) for p in padding]
+    if len(padding) == 2 * ndim:
+        return list(zip(padding[::2], padding[1::2]))[::-1]
+    raise ValueError(f"padding for {ndim} axes is 1, {ndim} or {2 * ndim} counts, not {tuple(padding)}")
+
+
+class WindowMixin(LinearMixin):
+    """Convolution and pooling over the last axes. Layout: batch, channels, then the spatial axes."""
+
+    __slots__ = ()
+
+    # ---- windows
+
+    def windows(self, kernel: Sequence[int], stride: Sizes = 1, dilation: Sizes = 1) -> Self:
+        """Each last axis as two: the places, and behind all places the elements of the window.
+
+        (…, height, width) becomes (…, places down, places across, kernel height, kernel width).
+        Raises ValueError where no window fits.
+        """
+        count = len(kernel)
+        strides, dilations = make_tuple(stride, count), make_tuple(dilation, count)
+        if self.ndim < count:
+            raise ValueError(f"windows over {count} axes need as many, but the shape is {self.shape}")
+        first = self.ndim - count
+        result = self
+        for i in range(count):
+            # the axes done so far are (offset, place) pairs
+            result = result._windows_of_axis(first + 2 * i, kernel[i], strides[i], dilations[i])
+        offsets = [first + 2 * i for i in range(count)]
+        return result.permute([*range(first), *[axis + 1 for axis in offsets], *offsets])
+
+    def _windows_of_axis(self, axis: int, kernel: int, stride: int, dilation: int) -> Self:
+        """One axis as (offset in the window, place)."""
+        size = self.shape[axis]
+        places = window_count(size, kernel, stride, dilation)
+        if places < 1:
+            raise ValueError(
+                f"no window of {kernel} elements, {dilation} apart, fits axis {axis} of shape {self.shape}"
+            )
+        before, after = self.shape[:axis], self.shape[axis + 1 :]
+        # a row is longer than the axis by `dilation` (or that and more rounds, where the last stride reaches out)
+        row = size * max(ceildiv(places * stride - dilation, size), 0) + dilation
+        rounds = ceildiv(kernel * row, size)
+        around = self.reshape(*before, 1, size, *after).expand(*before, rounds, size, *after)
+        line = around.reshape(*before, rounds * size, *after)._part(axis, 0, kernel * row)
+        rows = line.reshape(*before, kernel, row, *after)._part(axis + 1, 0, places * stride)
+        steps = rows.reshape(*before, kernel, places, stride, *after)._part(axis + 2, 0, 1)
+        return steps.reshape(*before, kernel, places, *after)
+
+    def unfold(self, dim: int, size: int, step: int) -> Self:
+        """Windows of `size` elements, `step` apart, of one axis; the elements come as a new last axis."""
+        axis = self.resolve_axis(dim)
+        windows = self._windows_of_axis(axis, size, step, 1)
+        return windows.movedim(axis, -1)
+
+    # ---- convolution
+
+    def conv2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        dtype: DType | None = None,
+    ) -> Self:
+        """Cross-correlation over any number of spatial axes.
+
+        self: (batch, channels in, …). weight: (channels out, channels in / groups, …). bias: (channels out,).
+        padding: one count, one an axis, or (left, right, top, bottom, …). Half is summed in float32.
+        Raises ValueError for shapes that don't fit.
+        """
+        batch, channels = self._check_convolution(weight, groups)
+        out, per_group, *kernel = weight.shape
+        pairs = padding_pairs(padding, len(kernel))
+        x = self.pad([(0, 0), (0, 0), *pairs]).windows(kernel, stride, dilation)
+        places = x.shape[2 : 2 + len(kernel)]
+        # batch, group, channel out, places …, channel in, kernel …
+        x = x.reshape(batch, groups, 1, per_group, *places, *kernel)
+        x = x.permute([0, 1, 2, *range(4, 4 + len(kernel)), 3, *range(4 + len(kernel), x.ndim)])
+        w = weight.reshape(1, groups, out // groups, *[1] * len(kernel), per_group, *kernel)
+        result = x.contract(w, 1 + len(kernel), dtype).reshape(batch, out, *places)
+        return result if bias is None else result + bias.reshape(1, -1, *[1] * len(kernel))
+
+    def _check_convolution(self, weight: Self, groups: int) -> tuple[int, int]:
+        """The batch and the channels, if the shapes fit."""
+        what = f"a convolution of {self.shape} with weights {weight.shape} in {groups} groups"
+        if self.ndim != weight.ndim or self.ndim < 3:
+            raise ValueError(f"{what}: both need batch or channels out, channels, and the same spatial axes")
+        if self.shape[1] != weight.shape[1] * groups:
+            raise ValueError(f"{what}: {self.shape[1]} channels are not {groups} * {weight.shape[1]}")
+        if weight.shape[0] % groups:
+            raise ValueError(f"{what}: {weight.shape[0]} channels out can't be split into {groups} groups")
+        return self.shape[0], self.shape[1]
+
+    def conv_transpose2d(
+        self,
+        weight: Self,
+        bias: Self | None = None,
+        groups: int = 1,
+        stride: Sizes = 1,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+    ) -> Self:
+        """The transpose of a convolution, over any number of spatial axes: each element spreads the kernel around it.
+
+        weight: (channels in, channels out / groups, …). It is a convolution with the kernel turned round, of the
+        input with stride - 1 zeros between its elements.
+        """
+        kernel = weight.shape[2:]
+        n = len(kernel)
+        strides, dilations, extra = make_tuple(stride, n), make_tuple(dilation, n), make_tuple(output_padding, n)
+        if self.ndim != weight.ndim or self.shape[1] != weight.shape[0] or weight.shape[0] % groups:
+            raise ValueError(f"a transposed convolution of {self.shape} doesn't fit weights {weight.shape}")
+        w = weight.unflatten(0, (groups, -1)).transpose(1, 2).flip(*range(3, 3 + n)).flatten(0, 1)
+        x = self.spread(strides)
+        pads = [
+            ((k - 1) * d - before, (k - 1) * d - after + e)
+            for k, d, e, (before, after) in zip(kernel, dilations, extra, padding_pairs(padding, n))
+        ]
+        return x.conv2d(w, bias, groups, 1, dilations, flatten(pads[::-1]))
+
+    def spread(self, strides: Sequence[int]) -> Self:
+        """The last axes with stride - 1 zeros between their elements."""
+        result = self
+        for axis, stride in zip(range(self.ndim - len(strides), self.ndim), strides):
+            if stride > 1:
+                apart = result.unsqueeze(axis + 1)
+                zeros = [(0, stride - 1 if i == axis + 1 else 0) for i in range(apart.ndim)]
+                whole = apart.pad_zeros(zeros).flatten(axis, axis + 1)
+                result = whole._part(axis, 0, whole.shape[axis] - stride + 1)
+        return result
+
+    # ---- pooling
+
+    def max_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """The largest element of each window over the last axes; padding never wins.
+
+        The stride is the kernel's size unless given. With `ceil_mode` a last window may reach out of the input.
+        """
+        kernel = make_tuple(kernel_size, 2)
+        pairs = self._pool_padding(kernel, stride, dilation, padding, ceil_mode)
+        padded = self.pad([(0, 0)] * (self.ndim - len(kernel)) + pairs, value=dtypes.min(self.dtype))
+        return padded.windows(kernel, stride or kernel, dilation).max(tuple(range(-len(kernel), 0)))
+
+    def avg_pool2d(
+        self,
+        kernel_size: Sizes = (2, 2),
+        stride: Sizes | None = None,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """The mean of each window over the last axes.
+
+        Padding counts as zeros, unless `count_include_pad` is False; what `ceil_mode` adds never counts.
+        """
+        kernel = make_tuple(kernel_size, 2)
+        axes = tuple(range(-len(kernel), 0))
+        before = [(0, 0)] * (self.ndim - len(kernel))
+        pairs = self._pool_padding(kernel, stride, dilation, padding, ceil_mode)
+        given = padding_pairs(padding, len(kernel))
+
+        def windows(values: Self, pads: list[tuple[int, int]]) -> Self:
+            return values.pad_zeros(before + pads).windows(kernel, stride or kernel, dilation)
+
+        x = self.to_float()
+        if pairs == given and (count_include_pad or not any(flatten(pairs))):
+            return windows(x, pairs).mean(axes)
+        counted = self.const_like(1, x.dtype)
+        if count_include_pad:
+            inside = counted.pad_zeros(before + given)
+            counted = inside.const_like(1)
+            pairs_left = [(a - c, b - d) for (a, b), (c, d) in zip(pairs, given)]
+            return windows(x, pairs).sum(axes) / windows(counted, pairs_left).sum(axes)
+        return windows(x, pairs).sum(axes) / windows(counted, pairs).sum(axes)
+
+    def _pool_padding(
+        self, kernel: Sequence[int], stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool
+    ) -> list[tuple[int, int]]:
+        """The padding of each pooled axis, with what `ceil_mode` adds behind."""
+        n = len(kernel)
+        pairs = padding_pairs(padding, n)
+        if not ceil_mode:
+            return pairs
+        strides, dilations = make_tuple(stride or kernel, n), make_tuple(dilation, n)
+        sizes = self.shape[-n:]
+        return [
+            (before, after + ceil_extra(size, before, after, k, s, d))
+            for size, (before, after), k, s, d in zip(sizes, pairs, kernel, strides, dilations)
+        ]
+
+
+def ceil_extra(size: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
+    """How far the last window reaches out when the count of windows is rounded up.
+
+    A window that would start in the padding behind the input is left out, as PyTorch does.
+    """
+    padded = size + before + after
+    reach = dilation * (kernel - 1) + 1
+    places = ceildiv(padded - reach, stride) + 1
+    if (places - 1) * stride >= size + before:
+        places -= 1
+    return max((places - 1) * stride + reach - padded, 0)
