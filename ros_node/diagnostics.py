@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ros_node.accounting import FrameTotals
-from ros_node.timing import StageSummary
+from ros_node.timing import CycleSummary
 from ros_node.worker import State
 
 SILENCE = 5.0  # seconds without an image before the camera counts as silent: 0.3 Hz is not
@@ -60,10 +60,8 @@ class Snapshot:
     model: Mapping[str, object]
     totals: FrameTotals
     camera: CameraState
-    stages: Mapping[str, StageSummary]
-    cycles: int
+    times: CycleSummary
     deadline: float
-    deadline_misses: int
     delay: float | None
 
 
@@ -85,7 +83,7 @@ class Reporter:
             "timing": timing_status(now, self._last_misses),
         }
         self._last = now.totals
-        self._last_lost, self._last_misses = now.camera.lost, now.deadline_misses
+        self._last_lost, self._last_misses = now.camera.lost, now.times.deadline_misses
         return {task: self._steady(task, status) for task, status in statuses.items()}
 
     def _steady(self, task: str, status: Status) -> Status:
@@ -168,22 +166,22 @@ def frames_status(now: FrameTotals, last: FrameTotals, elapsed: float) -> Status
 
 def timing_status(now: Snapshot, last_misses: int) -> Status:
     """Every stage's milliseconds, the deadline, and how old the last output was."""
-    values: dict[str, object] = {"cycles_in_window": now.cycles}
-    for stage, seconds in now.stages.items():
-        for statistic, value in vars(seconds).items():
-            values[f"{stage}_{statistic}_ms"] = f"{value * 1e3:.3f}"
+    values: dict[str, object] = {"cycles_in_window": now.times.cycles}
+    for stage, summary in now.times.stages.items():
+        for statistic, seconds in vars(summary).items():
+            values[f"{stage}_{statistic}_ms"] = f"{seconds * 1e3:.3f}"
     values["deadline_ms"] = f"{now.deadline * 1e3:g}"
-    values["deadline_misses"] = now.deadline_misses
+    values["deadline_misses"] = now.times.deadline_misses
     if now.delay is not None:
         values["current_delay_from_realtime_ms"] = f"{now.delay * 1e3:.1f}"
-    misses = now.deadline_misses - last_misses
+    misses = now.times.deadline_misses - last_misses
     if misses:
         return Status(Level.WARN, f"{misses} deadlines of {now.deadline * 1e3:g} ms missed", values)
-    return Status(Level.OK, _cycle_sentence(now), values)
+    return Status(Level.OK, _cycle_sentence(now.times), values)
 
 
-def _cycle_sentence(now: Snapshot) -> str:
-    cycle = now.stages.get("cycle")
+def _cycle_sentence(times: CycleSummary) -> str:
+    cycle = times.stages.get("cycle")
     if cycle is None:
         return "no cycle yet"
     return f"a cycle takes {cycle.p50 * 1e3:.1f} ms (p50), {cycle.p99 * 1e3:.1f} ms (p99)"

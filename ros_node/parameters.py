@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -122,17 +121,3 @@ def _integers_to_doubles(parameters: list[Parameter]) -> list[Parameter]:
         else parameter
         for parameter in parameters
     ]
-
-
-def selected_classes(names: list[str] | None, labels: list[str]) -> list[str] | None:
-    """The classes to report, None for all. A name that the model does not know is a BadParameter."""
-    wanted = [name for name in names or [] if name]
-    for name in wanted:
-        if labels and name not in labels:
-            raise BadParameter(f"the model has no class {name!r}{_suggestion(name, labels)}")
-    return wanted or None
-
-
-def _suggestion(name: str, labels: list[str]) -> str:
-    close = get_close_matches(name, labels, n=3)
-    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

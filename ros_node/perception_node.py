@@ -18,15 +18,17 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import Image
 from vision_msgs.msg import Detection2DArray, LabelInfo
 
 from ros_node import messages, process
 from ros_node.accounting import FrameCounts
 from ros_node.camera import Camera, overridable
 from ros_node.diagnostics import Reporter, Snapshot
-from ros_node.parameters import BadParameter, Parameters, selected_classes
-from ros_node.timing import StageTimes
+from ros_node.parameters import BadParameter, Parameters
+from ros_node.timing import Cycle, CycleTimes
 from ros_node.worker import Arrival, FrameWorker, Geometry, State
+from tensor_engine.perception.draw import annotate
 from tensor_engine.perception.errors import ModelError
 from tensor_engine.perception.extras import MissingExtra
 from tensor_engine.perception.frame import PIXEL_BYTES, BadImage, Frame
@@ -51,11 +53,10 @@ class PerceptionNode(Node):
         super().__init__("perception_node", **options)
         self.parameters = Parameters(self)
         self.counts = FrameCounts()
-        self.times = StageTimes()
+        self.times = CycleTimes()
         self.worker = FrameWorker(self, self.counts, self._announced_geometry())
         self._pipeline_factory = pipeline_factory
         self._pipeline: Pipeline | None = None
-        self._deadline_misses = 0
         self._delay: float | None = None
         self._create_publishers()
         self.camera = Camera(self, self.parameters.image_transport, self._on_image)
@@ -72,6 +73,7 @@ class PerceptionNode(Node):
         reliable, latched = QoSProfile(depth=10), QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._detections = self._publisher(Detection2DArray, "~/detections", reliable)
         self._label_info = self._publisher(LabelInfo, "~/label_info", latched)
+        self._debug_image = self._publisher(Image, "~/debug_image", QoSProfile(depth=1))
         self._diagnostics = self._publisher(DiagnosticArray, "/diagnostics", reliable)
 
     def _publisher(self, kind: type, topic: str, qos: QoSProfile) -> Any:
@@ -102,8 +104,8 @@ class PerceptionNode(Node):
         """Applies changed parameters; a BadParameter refuses them all."""
         if self._pipeline is None:
             return
-        classes = selected_classes(values.get("classes", self.parameters.classes), self._pipeline.labels)
-        self._pipeline.classes = classes
+        if "classes" in values:
+            _select_classes(self._pipeline, values["classes"])
         for name in THRESHOLDS:
             setattr(self._pipeline, name, values.get(name, getattr(self._pipeline, name)))
         if "score_threshold" in values:
@@ -129,10 +131,8 @@ class PerceptionNode(Node):
             model=self._model_values(),
             totals=self.counts.totals(),
             camera=self.camera.state(),
-            stages=self.times.summary(),
-            cycles=len(self.times),
+            times=self.times.summary(),
             deadline=self.parameters.deadline_ms / 1e3,
-            deadline_misses=self._deadline_misses,
             delay=self._delay,
         )
 
@@ -166,7 +166,7 @@ class PerceptionNode(Node):
             max_detections=wanted.max_detections,
             device=wanted.device or None,
         )
-        pipeline.classes = selected_classes(wanted.classes, pipeline.labels)
+        _select_classes(pipeline, wanted.classes)
         return pipeline
 
     def pipeline_loaded(self, pipeline: Pipeline) -> None:
@@ -178,24 +178,18 @@ class PerceptionNode(Node):
         self._pipeline = pipeline
         self._publish_label_info(pipeline)
 
-    def read_frame(self, message: Any) -> Frame:
-        """The frame in an image message."""
-        return messages.frame_from(message)
-
-    def publish_result(self, arrival: Arrival, result: Result, started: float) -> None:
+    def publish_result(self, arrival: Arrival, frame: Frame, result: Result, started: float) -> None:
         """Publishes one image's detections and records the cycle."""
         finished = time.monotonic()
         header = arrival.message.header
         self._detections.publish(messages.detections_message(header, result.detections))
         published = time.monotonic()
         self.counts.publish()
-        stages = {stage: seconds for stage, seconds in result.times.items() if stage != "total"}
-        cycle = published - arrival.received
-        queue = started - arrival.received
-        self.times.record({"queue": queue, **stages, "publish": published - finished, "cycle": cycle})
         self._delay = self._age(header.stamp)
-        if 0 < self.parameters.deadline_ms < cycle * 1e3:
-            self._deadline_misses += 1
+        cycle = Cycle(arrival.received, started, finished, published, result.times)
+        self.times.record(cycle, self.parameters.deadline_ms / 1e3)
+        if self._debug_image.get_subscription_count():
+            self._debug_image.publish(messages.image_message(header, annotate(frame, result.detections)))
 
     def image_rejected(self, error: Exception) -> None:
         """Says in the log, not more than every few seconds, that an image could not be used."""
@@ -218,6 +212,14 @@ class PerceptionNode(Node):
     def _age(self, stamp: Any) -> float:
         """Seconds from a message's stamp to the node clock's now; negative where the clocks disagree."""
         return (self.get_clock().now().nanoseconds - messages.stamp_ns(stamp)) / 1e9
+
+
+def _select_classes(pipeline: Pipeline, names: list[str] | None) -> None:
+    """Has the pipeline report these classes only; all when none is named."""
+    try:
+        pipeline.classes = [name for name in names or [] if name] or None
+    except ValueError as error:
+        raise BadParameter(f"classes: {error}") from error
 
 
 def main(args: list[str] | None = None, pipeline_factory: PipelineFactory = Pipeline) -> int:

@@ -1,4 +1,4 @@
-"""How long every stage of the last cycles took."""
+"""How long every stage of the last cycles took. A cycle is one image's way from its arrival to its detections."""
 
 from __future__ import annotations
 
@@ -13,6 +13,32 @@ WINDOW = 1000  # cycles: enough for a p99 that rests on ten of them
 
 
 @dataclass(frozen=True)
+class Cycle:
+    """The monotonic stamps of one image's way, in seconds, and what the pipeline says of its part."""
+
+    received: float
+    started: float
+    finished: float
+    published: float
+    pipeline: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        """From the image's arrival to its detections being out."""
+        return self.published - self.received
+
+    def stages(self) -> dict[str, float]:
+        """Seconds per stage, in order."""
+        inner = {stage: seconds for stage, seconds in self.pipeline.items() if stage != "total"}
+        return {
+            "queue": self.started - self.received,
+            **inner,
+            "publish": self.published - self.finished,
+            "cycle": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
 class StageSummary:
     """One stage over the window, in seconds."""
 
@@ -22,28 +48,36 @@ class StageSummary:
     last: float
 
 
-class StageTimes:
-    """The last `window` cycles, each a mapping of stage to seconds; any thread may call any method."""
+@dataclass(frozen=True)
+class CycleSummary:
+    """The window's cycles and stages, and all deadlines that were ever missed."""
+
+    cycles: int
+    deadline_misses: int
+    stages: Mapping[str, StageSummary]
+
+
+class CycleTimes:
+    """The last `window` cycles; any thread may call any method."""
 
     def __init__(self, window: int = WINDOW) -> None:
         self._lock = threading.Lock()
-        self._cycles: deque[dict[str, float]] = deque(maxlen=window)
+        self._recent: deque[dict[str, float]] = deque(maxlen=window)
+        self._deadline_misses = 0
 
-    def record(self, times: Mapping[str, float]) -> None:
-        """Adds one cycle."""
+    def record(self, cycle: Cycle, deadline: float) -> None:
+        """Adds a cycle, which should have taken `deadline` seconds at most; 0 is no deadline."""
         with self._lock:
-            self._cycles.append(dict(times))
+            self._recent.append(cycle.stages())
+            if 0 < deadline < cycle.seconds:
+                self._deadline_misses += 1
 
-    def __len__(self) -> int:
-        return len(self._cycles)
-
-    def summary(self) -> dict[str, StageSummary]:
-        """Every stage of the last cycle, in its order; empty before the first cycle."""
+    def summary(self) -> CycleSummary:
+        """The stages of the last cycle, in its order, over the whole window."""
         with self._lock:
-            cycles = list(self._cycles)
-        if not cycles:
-            return {}
-        return {stage: _summarise(stage, cycles) for stage in cycles[-1]}
+            recent, misses = list(self._recent), self._deadline_misses
+        stages = recent[-1] if recent else {}
+        return CycleSummary(len(recent), misses, {stage: _summarise(stage, recent) for stage in stages})
 
 
 def _summarise(stage: str, cycles: list[dict[str, float]]) -> StageSummary:

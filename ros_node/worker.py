@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ros_node.accounting import FrameCounts
 from tensor_engine.perception.frame import BadImage, Frame
 from tensor_engine.perception.pipeline import Pipeline, Result
+from tensor_engine.perception.sources import frame_of_message
 
 T = TypeVar("T")
 
@@ -87,8 +88,7 @@ class Host(Protocol):
 
     def load_pipeline(self) -> Pipeline: ...
     def pipeline_loaded(self, pipeline: Pipeline) -> None: ...
-    def read_frame(self, message: Any) -> Frame: ...
-    def publish_result(self, arrival: Arrival, result: Result, started: float) -> None: ...
+    def publish_result(self, arrival: Arrival, frame: Frame, result: Result, started: float) -> None: ...
     def image_rejected(self, error: Exception) -> None: ...
     def state_changed(self, state: State, detail: str) -> None: ...
 
@@ -167,7 +167,7 @@ class FrameWorker(threading.Thread):
         self._enter(State.WAITING)
         for arrival in iter(self._samples.take, None):
             try:
-                frame = self._host.read_frame(arrival.message)
+                frame = frame_of_message(arrival.message)
                 frame.check()
                 geometry = Geometry.of(frame.decode())
             except BadImage as error:
@@ -181,7 +181,7 @@ class FrameWorker(threading.Thread):
     def _process(self, arrival: Arrival) -> None:
         started = time.monotonic()
         try:
-            frame = self._host.read_frame(arrival.message)
+            frame = frame_of_message(arrival.message)
             self._follow(frame)
             result = self.pipeline(frame)
         except BadImage as error:
@@ -189,7 +189,7 @@ class FrameWorker(threading.Thread):
         except Exception as error:  # a fault of ours: told in full, and the next image is tried
             self._reject("internal", error)
         else:
-            self._publish(arrival, result, started)
+            self._publish(arrival, frame, result, started)
 
     def _follow(self, frame: Frame) -> None:
         """Compiles when the camera has changed its size or encoding."""
@@ -206,9 +206,9 @@ class FrameWorker(threading.Thread):
         self._counts.reject(reason)
         self._host.image_rejected(error)
 
-    def _publish(self, arrival: Arrival, result: Result, started: float) -> None:
+    def _publish(self, arrival: Arrival, frame: Frame, result: Result, started: float) -> None:
         if not self._stopping.is_set():
-            self._host.publish_result(arrival, result, started)
+            self._host.publish_result(arrival, frame, result, started)
 
     def _enter(self, state: State, detail: str = "") -> None:
         self.detail = detail

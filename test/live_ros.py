@@ -6,12 +6,11 @@ Importing this needs rclpy: tests do `pytest.importorskip("rclpy")` before.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,17 +47,14 @@ class NodeProcess:
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
 
-    def end(self, number: int = signal.SIGINT) -> tuple[int, float, str]:
-        """Sends a signal; the exit code, the seconds it took, and everything that was printed."""
-        asked = time.monotonic()
+    def end(self, number: int) -> None:
+        """Sends a signal."""
         self.process.send_signal(number)
-        return self.wait(asked)
 
-    def wait(self, since: float | None = None) -> tuple[int, float, str]:
-        """Waits for the end; like `end`."""
-        since = since or time.monotonic()
-        output, _ = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, time.monotonic() - since, output
+    def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
+        """Waits for the end; the exit code and everything that was printed."""
+        output, _ = self.process.communicate(timeout=patience)
+        return self.process.returncode, output
 
     def kill(self) -> str:
         """Makes sure that nothing is left; what was printed and not yet read."""
@@ -70,10 +66,10 @@ def _python_path() -> str:
     return os.environ.get("PYTHONPATH", "") + os.pathsep + str(REPOSITORY)
 
 
-def fake_node(domain: int, behaviour: str = "", **parameters: Any) -> NodeProcess:
-    """A node around the fake pipeline; behaviour as in fake_node.py."""
+def fake_node(domain: int, behaviour: str = "", arguments: Sequence[str] = (), **parameters: Any) -> NodeProcess:
+    """A node around the fake pipeline; behaviour as in fake_node.py, arguments as after --ros-args."""
     parameters = {"model_path": f"fake?{behaviour}", **parameters}
-    return NodeProcess(domain, [sys.executable, str(FAKE_NODE)], parameter_arguments(parameters))
+    return NodeProcess(domain, [sys.executable, str(FAKE_NODE)], [*arguments, *parameter_arguments(parameters)])
 
 
 def parameter_arguments(parameters: dict[str, Any]) -> list[str]:
@@ -103,9 +99,9 @@ class Station:
         self.listen(Log, "/rosout", self.log.append, QoSProfile(depth=100))
         self._publishers: dict[Any, Any] = {}
 
-    def listen(self, kind: type, topic: str, take: Callable[[Any], None], qos: Any = 100) -> None:
+    def listen(self, kind: type, topic: str, take: Callable[[Any], None], qos: Any = 100) -> Any:
         """Subscribes."""
-        self.node.create_subscription(kind, topic, take, qos)
+        return self.node.create_subscription(kind, topic, take, qos)
 
     def _keep_diagnostics(self, message: DiagnosticArray) -> None:
         if message.status[0].name.startswith(self.name.lstrip("/")):

@@ -30,8 +30,19 @@ class FakePipeline:
         self.labels = LABELS
         self.score_threshold = 0.25 if score_threshold is None else score_threshold
         self.nms_threshold = 0.5 if nms_threshold is None else nms_threshold
-        self.classes = None
+        self._classes = None
         compute(seconds.get("load", 0.0))
+
+    @property
+    def classes(self):
+        return self._classes
+
+    @classes.setter
+    def classes(self, names):
+        for name in names or []:
+            if name not in LABELS:
+                raise ValueError(f"no class {name!r}")
+        self._classes = names
 
     def prepare(self, height, width, encoding, step=None):
         compute(self.prepare_seconds)
@@ -43,7 +54,8 @@ class FakePipeline:
         score = float(np.mean(np.asarray(raw.data))) / 255
         found = [detection(name, score, raw) for name in self.classes or LABELS[:1]]
         kept = [one for one in found if one.score >= self.score_threshold]
-        return Result(kept, {"load": 0.001, "run": 0.002, "total": 0.003})
+        times = {"load": 0.001, "run": 0.002, "total": 0.003}
+        return Result(kept, times, raw.height, raw.width)
 
 
 def detection(name, score, frame):

@@ -157,7 +157,7 @@ def test_a_threshold_changes_at_once_and_takes_an_integer(live):
         ("nms_threshold", -0.1, "out of range"),
         ("score_threshold", "high", "Wrong parameter type"),
         ("deadline_ms", -1.0, "out of range"),
-        ("classes", ["persn"], "did you mean 'person'?"),
+        ("classes", ["persn"], "no class 'persn'"),
         ("model_path", "other.onnx", "read-only"),
     ],
 )
