@@ -26,3 +26,12 @@ def where(node: UOp) -> str:
     written = (n.__dict__.get("provenance") for n in reversed(node.toposort()))
     found = next((line for line in written if line is not None), None)
     return f"{found[0]}:{found[1]}" if found else ""
+
+
+def inherit(node: UOp, origin: UOp) -> UOp:
+    """`node` was made for `origin`, and was written where that was."""
+    found = where(origin)
+    if found:
+        file, _, line = found.rpartition(":")
+        node.__dict__["provenance"] = (file, int(line))
+    return node

@@ -1,6 +1,7 @@
 """UOp: the one node type of every graph, from what a user writes to what a renderer prints."""
 from __future__ import annotations
 
+import hashlib
 import struct
 import weakref
 from dataclasses import dataclass
@@ -185,10 +186,16 @@ class UOp(OpMixin, metaclass=UOpMeta):
         if self.op is Ops.RANGE:
             inside.add(self)
         elif self.op in (Ops.REDUCE, Ops.END):
-            inside.difference_update(*(s.ranges for s in self.src[1:]))
+            inside.difference_update(s for s in self.src[1:] if s.op is Ops.RANGE)
         elif self.op is Ops.AFTER:
             return self.src[0].ranges.union(*(s.ranges for s in self.src[1:]))
         return frozenset(inside)
+
+    @derived
+    def key(self) -> bytes:
+        """A digest of the graph: equal in every process for equal graphs."""
+        parts = (self.op.name, repr(self.dtype), repr(self.arg), *(s.key.hex() for s in self.src))
+        return hashlib.blake2b("|".join(parts).encode(), digest_size=16).digest()
 
     # ---- the hooks of the mixins
 

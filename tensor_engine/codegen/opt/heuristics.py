@@ -1,0 +1,230 @@
+"""The strategy that is chosen without trying: which loop becomes vector lanes, and how large the register tile is."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tensor_engine.codegen.opt.options import Option, apply_option
+from tensor_engine.renderer import Renderer
+from tensor_engine.uop.linear_form import linear_form
+from tensor_engine.uop.op import AxisType, Ops
+from tensor_engine.uop.uop import UOp
+
+# A reduction this short is written out as a whole.
+SHORT_REDUCE = 16
+# So much code a loop body may become.
+MAX_BODY = 96
+# What a lane costs that is loaded alone, in contiguous vector loads.
+SCATTERED = 3.0
+
+
+class Nest(NamedTuple):
+    """A loop nest: its END, the loops around the store, the loops of reductions, and the addresses in it."""
+
+    end: UOp
+    loops: list[UOp]
+    reduces: list[UOp]
+    loads: list[UOp]
+    store: UOp
+
+
+def nests(sink: UOp) -> list[Nest]:
+    """The loop nests of a kernel that hold a single store."""
+    return [read_nest(end) for end in sink.src if end.op is Ops.END and end.src[0].op is Ops.STORE]
+
+
+def read_nest(end: UOp) -> Nest:
+    nodes = end.toposort()
+    reduces = [r for n in nodes if n.op is Ops.REDUCE for r in n.src[1:]]
+    loads = [n.src[0] for n in nodes if n.op is Ops.LOAD]
+    return Nest(end, list(end.src[1:]), reduces, loads, end.src[0].src[0])
+
+
+def stride(address: UOp, loop: UOp) -> int | None:
+    """By how much the address moves with the loop; None if it depends on it in another way."""
+    form = linear_form(address.src[1])
+    if any(loop in term.ranges for term in form.terms if term is not loop):
+        return None
+    if any(loop in gate.ranges for gate in address.src[2:]):
+        return None
+    return form.terms.get(loop, 0)
+
+
+def size_of(loop: UOp) -> int:
+    return loop.src[0].arg if loop.src[0].op is Ops.CONST else 0
+
+
+def choose_options(sink: UOp, renderer: Renderer) -> list[Option]:
+    """A strategy for every loop nest of the kernel."""
+    options: list[Option] = []
+    todo = [nest.end for nest in nests(sink)]
+    while todo:
+        end = todo.pop(0)
+        chosen = choose_for_nest(sink, read_nest(end), renderer)
+        before = list(sink.src)
+        for option in chosen:
+            sink = apply_option(sink, option)
+        options.extend(chosen)
+        if chosen and chosen[0].kind is AxisType.LOOP:  # something was cut in two: look at both parts again
+            todo.extend(nest for nest in sink.src if nest not in before)
+    return options
+
+
+def choose_for_nest(sink: UOp, nest: Nest, renderer: Renderer) -> list[Option]:
+    """Options for one nest; a single LOOP option if it must be cut first."""
+    lanes = choose_lanes(nest, renderer)
+    cut = cut_for_lanes(nest, lanes) or cut_for_tile(nest, lanes)
+    if cut is not None:
+        return [cut]
+    tile = Tile(sink, nest, renderer)
+    if lanes is not None:
+        tile.split(AxisType.VECTOR, lanes.loop, lanes.count)
+    if nest.reduces:
+        tile.choose_register_tile(lanes)
+        tile.choose_unroll(lanes)
+    return tile.options
+
+
+# ---- vector lanes -----------------------------------------------------------------------------------------------
+
+
+class Lanes(NamedTuple):
+    """The loop that becomes vector lanes, and how many."""
+
+    loop: UOp
+    count: int
+
+
+def choose_lanes(nest: Nest, renderer: Renderer) -> Lanes | None:
+    """The loop along which most memory is contiguous; the store counts most, for it cannot be shared."""
+    best: tuple[float, Lanes] | None = None
+    for loop in (*nest.loops[::-1], *dict.fromkeys(nest.reduces[::-1])):
+        count = lane_count(nest, loop, renderer)
+        if count < 2:
+            continue
+        cost = sum(lane_cost(address, loop) for address in nest.loads) / count
+        if loop in nest.loops:
+            cost += 2 * lane_cost(nest.store, loop) / count
+        elif not can_reduce_in_lanes(nest, loop):
+            continue
+        else:
+            cost += 1.0 / size_of(loop) * count  # the lanes are combined at the end
+        if best is None or cost < best[0]:
+            best = (cost, Lanes(loop, count))
+    scalar = float(len(nest.loads) + 2)
+    return best[1] if best is not None and best[0] < scalar else None
+
+
+def lane_cost(address: UOp, loop: UOp) -> float:
+    if address.op is not Ops.INDEX:
+        return 0.0
+    step = stride(address, loop)
+    if step == 0:
+        return 0.5
+    return 1.0 if step == 1 else SCATTERED * 4
+
+
+def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
+    """As many lanes as a register holds of the type that is computed with, and as the loop has iterations."""
+    widest = max((n.dtype.itemsize for n in nest.end.toposort() if n.op in (Ops.LOAD, Ops.REDUCE)), default=4)
+    count = max(renderer.vector_bytes // max(widest, 4), 1)
+    while count > size_of(loop):
+        count //= 2
+    return count
+
+
+def can_reduce_in_lanes(nest: Nest, loop: UOp) -> bool:
+    """A reduction runs in lanes if it is the only one and its axis is long enough to pay for combining them."""
+    count = sum(1 for n in nest.end.toposort() if n.op is Ops.REDUCE)
+    return count == 1 and size_of(loop) >= SHORT_REDUCE
+
+
+def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
+    """A loop that is no multiple of the lanes is cut: the largest multiple, and the rest."""
+    if lanes is None:
+        return None
+    size = size_of(lanes.loop)
+    if size % lanes.count == 0:
+        return None
+    return Option(AxisType.LOOP, lanes.loop.arg[0], size - size % lanes.count)
+
+
+# ---- register tile ----------------------------------------------------------------------------------------------
+
+
+def tile_loops(nest: Nest, lanes: Lanes | None) -> list[UOp]:
+    """The loops around a reduction over which some load stays the same: a tile over them saves loads."""
+    candidates = [loop for loop in nest.loops if lanes is None or loop is not lanes.loop]
+    return [loop for loop in candidates if any(stride(a, loop) == 0 for a in nest.loads if a.op is Ops.INDEX)]
+
+
+TILE = 4
+
+
+def cut_for_tile(nest: Nest, lanes: Lanes | None) -> Option | None:
+    """58 rows in tiles of 4: 56 rows, and 2."""
+    if not nest.reduces or lanes is None or lanes.loop not in nest.loops:
+        return None
+    for loop in tile_loops(nest, lanes)[-1:]:
+        size = size_of(loop)
+        if size > TILE and size % TILE and best_divisor(size) < 3:
+            return Option(AxisType.LOOP, loop.arg[0], size - size % TILE)
+    return None
+
+
+def best_divisor(size: int) -> int:
+    """The best tile along an axis: the largest of 4, 6, 5, 3, 2 that divides it."""
+    return next((d for d in (4, 6, 5, 3, 2) if size % d == 0), 1)
+
+
+class Tile:
+    """Collects the options of a nest, and keeps count of the registers and the code that they take."""
+
+    def __init__(self, sink: UOp, nest: Nest, renderer: Renderer):
+        self.sink, self.nest, self.renderer = sink, nest, renderer
+        self.options: list[Option] = []
+        self.accumulators = 1
+
+    def split(self, kind: AxisType, loop: UOp, amount: int) -> None:
+        option = Option(kind, loop.arg[0], amount)
+        self.options.append(option)
+        self.sink = apply_option(self.sink, option)
+
+    def remaining(self, loop: UOp) -> int:
+        """The iterations of a loop that earlier options left."""
+        size = size_of(loop)
+        for option in self.options:
+            if option.axis == loop.arg[0]:
+                size //= option.amount
+        return size
+
+    def choose_register_tile(self, lanes: Lanes | None) -> None:
+        """Several rows of results at once, so that what is loaded is used more than once; and two vectors a row."""
+        if lanes is not None and lanes.loop not in self.nest.loops:
+            return
+        for loop in tile_loops(self.nest, lanes)[-1:]:
+            amount = best_divisor(size_of(loop))
+            if 1 < amount < size_of(loop):
+                self.split(AxisType.UPCAST, loop, amount)
+                self.accumulators *= amount
+        if lanes is not None and self.accumulators * 2 <= self.renderer.registers // 2 + 4:
+            for amount in (3, 2) if self.accumulators <= 4 else (2,):
+                if self.remaining(lanes.loop) % amount == 0:
+                    self.split(AxisType.UPCAST, lanes.loop, amount)
+                    self.accumulators *= amount
+                    break
+
+    def choose_unroll(self, lanes: Lanes | None) -> None:
+        """Short reductions are written out, from the innermost loop on, while the body stays small."""
+        body = self.accumulators
+        for loop in dict.fromkeys(self.nest.reduces[::-1]):
+            size = self.remaining(loop)
+            if 1 < size <= SHORT_REDUCE and body * size <= MAX_BODY:
+                self.split(AxisType.UNROLL, loop, size)
+                body *= size
+                continue
+            amount = next((d for d in (4, 2) if size % d == 0 and body * d <= MAX_BODY // 2), 1)
+            if amount > 1 and body < MAX_BODY // 4:
+                self.split(AxisType.UNROLL, loop, amount)
+            break
+
+

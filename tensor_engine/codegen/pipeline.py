@@ -1,0 +1,84 @@
+"""The passes, in order: from a kernel as the schedule made it to linear uops as a renderer prints them."""
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from tensor_engine.codegen.accumulate import accumulate
+from tensor_engine.codegen.coalesce import coalesce
+from tensor_engine.codegen.decompose import decompose
+from tensor_engine.codegen.devectorize import devectorize
+from tensor_engine.codegen.expand import expand
+from tensor_engine.codegen.linearize import linearize
+from tensor_engine.codegen.lower_index import lower_index
+from tensor_engine.codegen.opt.heuristics import choose_options
+from tensor_engine.codegen.opt.options import Option, apply_option
+from tensor_engine.codegen.simplify import merge_loops, pm_simplify
+from tensor_engine.codegen.vectorize import vectorize
+from tensor_engine.helpers import NOOPT, SPEC
+from tensor_engine.renderer import Renderer
+from tensor_engine.schedule.schedule import KernelInfo
+from tensor_engine.uop.op import Ops
+from tensor_engine.uop.rewrite import graph_rewrite
+from tensor_engine.uop.symbolic import pm_symbolic
+from tensor_engine.uop.uop import UOp
+
+Observer = Callable[[str, UOp], None]
+
+
+class Pass(NamedTuple):
+    """A named step of code generation."""
+
+    name: str
+    run: Callable[[UOp, Renderer], UOp]
+
+
+def choose(sink: UOp, renderer: Renderer) -> UOp:
+    """Note the strategy in the kernel's SINK, unless it has one already, and apply it."""
+    options = sink.arg.options
+    if options is None:
+        options = () if NOOPT else tuple(choose_options(sink, renderer))
+    named = sink.replace(arg=KernelInfo(kernel_name(sink), options))
+    for option in options:
+        assert isinstance(option, Option)
+        named = apply_option(named, option)
+    return graph_rewrite(named, pm_simplify)
+
+
+# What each pass does, and why it stands where it stands, is told at the head of its file.
+PASSES = [
+    Pass("simplify", lambda sink, _: graph_rewrite(sink, pm_simplify)),
+    Pass("merge loops", lambda sink, _: merge_loops(sink)),
+    Pass("choose options", choose),
+    Pass("expand", lambda sink, _: expand(sink)),
+    Pass("vectorize", lambda sink, renderer: vectorize(sink, renderer.masked_memory)),
+    Pass("accumulate", lambda sink, _: accumulate(sink)),
+    Pass("coalesce", coalesce),
+    Pass("decompose", decompose),
+    Pass("devectorize", devectorize),
+    Pass("lower index", lambda sink, renderer: lower_index(sink, renderer.index_dtype)),
+    Pass("simplify again", lambda sink, _: graph_rewrite(sink, pm_symbolic)),
+]
+
+
+def linear_uops(ast: UOp, renderer: Renderer, observe: Observer | None = None) -> list[UOp]:
+    """The kernel as a list of operations for `renderer`. `observe` sees the name of each pass and what it made."""
+    sink = ast
+    if observe:
+        observe("schedule", sink)
+    for step in PASSES:
+        sink = step.run(sink, renderer)
+        if SPEC:
+            from tensor_engine.uop.spec import check_kernel
+
+            check_kernel(sink, step.name)
+        if observe:
+            observe(step.name, sink)
+    return linearize(sink)
+
+
+def kernel_name(sink: UOp) -> str:
+    """r_… for a kernel with a reduction, E_… for an elementwise one, and the sizes of its loops."""
+    loops = {n for n in sink.toposort() if n.op is Ops.RANGE}
+    letter = "r" if any(n.op is Ops.REDUCE for n in sink.toposort()) else "E"
+    sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in sorted(loops, key=lambda r: r.arg[0])]
+    return "_".join([letter, *sizes])

@@ -1,0 +1,107 @@
+"""Vectorisation: a loop of kind VECTOR becomes the lanes of vector instructions.
+
+Everything that depends on the loop becomes a vector; what does not is a scalar, given to all lanes where it meets one.
+A load or store whose address moves by one element a lane becomes one vector access; any other is done lane by lane.
+"""
+from __future__ import annotations
+
+from tensor_engine.uop.linear_form import linear_form
+from tensor_engine.uop.op import AxisType, GroupOp, Ops
+from tensor_engine.uop.rewrite import graph_rewrite
+from tensor_engine.uop.symbolic import pm_symbolic, simplify
+from tensor_engine.uop.uop import UOp, as_index
+
+
+def vectorize(sink: UOp, masked_memory: bool) -> UOp:
+    """No VECTOR loop is left. `masked_memory`: vector loads and stores may have a gate a lane."""
+    loops = [n for n in sink.toposort() if n.op is Ops.RANGE and n.arg[1] is AxisType.VECTOR]
+    for loop in loops:
+        sink = Vectorizer(loop, masked_memory).vectorize(sink)
+    return graph_rewrite(sink, pm_symbolic) if loops else sink
+
+
+class Vectorizer:
+    """Replaces one loop by lanes."""
+
+    def __init__(self, loop: UOp, masked_memory: bool):
+        self.loop, self.count, self.masked = loop, loop.src[0].arg, masked_memory
+        self.done: dict[UOp, UOp] = {}
+
+    def vectorize(self, sink: UOp) -> UOp:
+        """The graph without the loop."""
+        for node in sink.toposort():
+            self.done[node] = self.convert(node)
+        return self.done[sink]
+
+    def depends(self, node: UOp) -> bool:
+        return self.loop in node.ranges
+
+    def convert(self, node: UOp) -> UOp:
+        """The node with the loop's lanes side by side."""
+        if node is self.loop:
+            lanes = tuple(as_index(i) for i in range(self.count))
+            return UOp(Ops.VECTORIZE, node.dtype.vec(self.count), lanes)
+        if self.loop in node.src[1:] and node.op in (Ops.END, Ops.REDUCE):
+            return self.close(node)
+        if not self.depends(node):
+            return self.rebuild(node)
+        if node.op is Ops.LOAD:
+            return self.load(node)
+        if node.op is Ops.STORE:
+            return self.store(node)
+        if node.op in GroupOp.ELEMENTWISE or node.op is Ops.REDUCE:
+            return self.alu(node)
+        return self.rebuild(node)
+
+    def rebuild(self, node: UOp) -> UOp:
+        src = tuple(self.done[s] for s in node.src)
+        return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+
+    def lanes(self, node: UOp) -> UOp:
+        """The operand as a vector."""
+        converted = self.done[node]
+        return converted if converted.dtype.count == self.count else converted.broadcast(self.count)
+
+    def alu(self, node: UOp) -> UOp:
+        is_range = [s.op is Ops.RANGE and node.op is Ops.REDUCE for s in node.src]
+        src = tuple(self.done[s] if plain else self.lanes(s) for s, plain in zip(node.src, is_range))
+        return UOp(node.op, node.dtype.vec(self.count), src, node.arg)
+
+    def close(self, node: UOp) -> UOp:
+        """Where the loop ended. A reduction over it has a vector operand and a scalar result."""
+        kept = [self.done[r] for r in node.src if r.op is Ops.RANGE and r is not self.loop]
+        if node.op is Ops.END:
+            return self.done[node.src[0]].end(*kept)
+        values = [self.lanes(s) for s in node.src if s.op is not Ops.RANGE]
+        return UOp(Ops.REDUCE, node.dtype, (*values, *kept), node.arg)
+
+    # ---- memory
+
+    def lane(self, node: UOp, number: int) -> UOp:
+        """The scalar node in one iteration of the loop."""
+        return simplify(node.substitute({self.loop: as_index(number)}))
+
+    def steps_by_one(self, address: UOp) -> bool:
+        """Does the address move by one element a lane, and its gate, if it has one, fit?"""
+        form = linear_form(address.src[1])
+        if form.terms.get(self.loop) != 1 or any(self.depends(t) for t in form.terms if t is not self.loop):
+            return False
+        return self.masked or not any(self.depends(gate) for gate in address.src[2:])
+
+    def wide_address(self, address: UOp) -> UOp:
+        """The address of lane 0, with a gate a lane if the gate depends on the lane."""
+        pointer, offset, *gate = address.src
+        return UOp(Ops.INDEX, address.dtype, (pointer, self.lane(offset, 0), *(self.done[g] for g in gate)))
+
+    def load(self, node: UOp) -> UOp:
+        address, dtype = node.src[0], node.dtype.vec(self.count)
+        if self.steps_by_one(address):
+            return UOp(Ops.LOAD, dtype, (self.wide_address(address), *(self.lanes(s) for s in node.src[1:])))
+        return UOp(Ops.VECTORIZE, dtype, tuple(self.lane(node, i) for i in range(self.count)))
+
+    def store(self, node: UOp) -> UOp:
+        address, value = node.src
+        vector = self.lanes(value)
+        if self.steps_by_one(address):
+            return UOp(Ops.STORE, node.dtype, (self.wide_address(address), vector))
+        return UOp.group(*(self.lane(address, i).store(vector.lane(i)) for i in range(self.count)))

@@ -1,0 +1,148 @@
+"""Running graphs: schedule, plan memory, compile, launch."""
+from __future__ import annotations
+
+import weakref
+from typing import Callable, NamedTuple
+
+from tensor_engine.device import Buffer
+from tensor_engine.dtype import dtypes
+from tensor_engine.engine.program import Kernel, get_kernel
+from tensor_engine.helpers import DEBUG, GlobalCounters, human_size
+from tensor_engine.schedule.memory import plan_memory
+from tensor_engine.schedule.schedule import create_schedule
+from tensor_engine.uop import provenance
+from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.uop import UOp
+
+# the memory behind each BUFFER, and the BUFFER behind each node that was realized; both live as long as their keys
+buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
+realized: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+
+
+class Launch(NamedTuple):
+    """One step of a run: a kernel and its buffers, or (kernel None) a copy from the second buffer to the first."""
+
+    kernel: Kernel | None
+    buffers: tuple[Buffer, ...]
+
+
+# While a function is captured, every launch is also handed to the capture.
+observers: list[Callable[[Launch], None]] = []
+
+
+def attach(node: UOp, buffer: Buffer) -> UOp:
+    """Give a BUFFER node its memory."""
+    buffers[node] = buffer
+    return node
+
+
+def buffer_of(node: UOp) -> Buffer:
+    """The memory of a BUFFER, or of the BUFFER below a chain of reshapes. It may not be filled yet."""
+    base = node.base
+    if base.op is not Ops.BUFFER:
+        raise ValueError(f"{base.op} has no memory of its own; realize it first")
+    found = buffers.get(base)
+    if found is None:
+        found = buffers[base] = Buffer(base.arg.device, base.arg.size, base.dtype)
+    return found
+
+
+def is_realized(node: UOp) -> bool:
+    """True for memory, views of memory, and constants: nothing has to run."""
+    return node.base.op in (Ops.BUFFER, Ops.CONST)
+
+
+def realize(*roots: UOp) -> list[UOp]:
+    """Run what has to run; the same values as (views of) buffers."""
+    todo = [root for root in roots if not is_realized(root) and root not in realized]
+    if todo:
+        run(todo)
+    return [realized.get(root, root) for root in roots]
+
+
+def run(roots: list[UOp]) -> None:
+    """Schedule and run `roots`, and remember where they are."""
+    schedule = create_schedule(roots, realized)
+    results = [view_of_result(root, tidy, schedule.memory) for root, tidy in zip(roots, schedule.roots)]
+    plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
+    arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
+    for node, offset in plan.offsets.items():
+        attach(node, arenas[node.arg.device].view(node.arg.size, node.dtype, offset))
+    run_linear(schedule.linear)
+    for root, result in zip(roots, results):
+        realized[root] = result
+
+
+def already_used(linear: UOp) -> list[UOp]:
+    """Buffers that have memory before the run."""
+    return [buffer for step in linear.src for buffer in step.src if buffer in buffers]
+
+
+def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:
+    """Where the value of a root will be, in its shape."""
+    if tidy.op is Ops.ASSIGN:
+        return tidy.src[0]
+    if tidy in memory:
+        return memory[tidy].reshape(root.shape)
+    moves: list[UOp] = []
+    while tidy.op in GroupOp.MOVEMENT and tidy not in memory:
+        moves.append(tidy)
+        tidy = tidy.src[0]
+    value = tidy.src[0] if tidy.op is Ops.ASSIGN else memory.get(tidy, tidy)
+    if tidy in memory:
+        value = value.reshape(tidy.shape)
+    for move in reversed(moves):
+        value = value.movement(move.op, move.arg)
+    return value
+
+
+def run_linear(linear: UOp) -> None:
+    """Launch the steps in order."""
+    for step in linear.src:
+        memory = tuple(buffer_of(b) for b in step.src)
+        launch = Launch(get_kernel_at(step) if step.op is Ops.KERNEL else None, memory)
+        run_launch(launch)
+        for observe in observers:
+            observe(launch)
+
+
+def get_kernel_at(step: UOp) -> Kernel:
+    """Compile the kernel; an error names the line where its value was written."""
+    try:
+        return get_kernel(step.arg, step.src[0].arg.device)
+    except Exception as error:
+        place = provenance.where(step) or "an unknown line"
+        raise RuntimeError(f"the kernel for the value written at {place} cannot be compiled: {error}") from error
+
+
+def run_launch(launch: Launch) -> None:
+    """One kernel or copy, timed if DEBUG asks for it."""
+    kernel, memory = launch
+    if kernel is None:
+        copy(*memory)
+        return
+    handles = [buffer.opaque for buffer in memory]
+    seconds = kernel.program(*handles, wait=DEBUG >= 2)
+    GlobalCounters.kernel_count += 1
+    GlobalCounters.global_ops += kernel.operations
+    GlobalCounters.global_mem += kernel.bytes_moved
+    if DEBUG >= 1:
+        report(kernel, memory, seconds)
+
+
+def copy(target: Buffer, source: Buffer) -> None:
+    """Between devices, through host memory."""
+    target.copyin(source.as_memoryview())
+    GlobalCounters.kernel_count += 1
+    GlobalCounters.global_mem += target.nbytes
+
+
+def report(kernel: Kernel, memory: tuple[Buffer, ...], seconds: float | None) -> None:
+    """DEBUG=1 and 2: one line a kernel."""
+    line = f"*** {memory[0].device:8} {GlobalCounters.kernel_count:5} {kernel.name:40} {len(memory):3} buffers"
+    if seconds is not None:
+        GlobalCounters.time_sum_s += seconds
+        rates = human_size(kernel.operations / seconds, "FLOPS"), human_size(kernel.bytes_moved / seconds, "B/s")
+        used = human_size(GlobalCounters.mem_used, "B")
+        line += f"  {seconds * 1e6:10.1f} us  {rates[0]:>14} {rates[1]:>12}  mem {used}"
+    print(line)

@@ -1,0 +1,128 @@
+"""Which values get memory of their own. Everything between two stores becomes one kernel.
+
+A store costs memory traffic; leaving it out can cost doing the same work many times. So a value is stored when it
+must be (asked for, copied, assigned), and when without a store some work would be repeated:
+
+- a reduction inside a reduction or below a PAD (both arms of a choice are computed), or one that is read again and
+  again (below an EXPAND),
+- costly arithmetic below an EXPAND,
+- padding below an EXPAND: windows overlap, and their inner loops should not ask whether they are inside,
+- a reduction, or costly arithmetic, that several kernels, or several views in one kernel, would each do again.
+"""
+from __future__ import annotations
+
+from tensor_engine.helpers import prod
+from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.uop import UOp
+
+MUST_STORE = {Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.CALL}
+LEAVES = {Ops.BUFFER, Ops.CONST, Ops.ARANGE, Ops.DEVICE, Ops.BIND, Ops.DEFINE_VAR}
+LAYOUT = {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP}  # movement that neither repeats nor drops elements
+
+# rough costs, in cheap instructions
+COST = {
+    Ops.EXP2: 16, Ops.LOG2: 16, Ops.SIN: 24, Ops.SQRT: 6, Ops.RECIPROCAL: 6, Ops.FDIV: 6,
+    Ops.IDIV: 10, Ops.MOD: 10, Ops.THREEFRY: 60, Ops.PAD: 2, Ops.BUFFER: 1,
+    Ops.RESHAPE: 0, Ops.PERMUTE: 0, Ops.EXPAND: 0, Ops.SHRINK: 0, Ops.FLIP: 0, Ops.DETACH: 0,
+}  # fmt: skip
+# Repeating up to this much arithmetic is cheaper than a trip through memory: for every element of an EXPAND, …
+CHEAP = 12
+# … and once or twice more, in another kernel or for another view.
+CHEAP_TWICE = 24
+# More places than this that read a value through different views are not worth telling apart.
+MAX_VIEWS = 8
+
+
+class StoreChooser:
+    """Decides for the graph below `roots`; the result is `stored`, in order, operands first."""
+
+    def __init__(self, roots: list[UOp]):
+        self.nodes = UOp.sink(*roots).toposort()[:-1]
+        self.stored: set[UOp] = {r for r in roots if r.op not in LEAVES}
+        self.cost: dict[UOp, int] = {}
+        self.has_reduce: dict[UOp, bool] = {}
+        self.has_pad: dict[UOp, bool] = {}
+
+    def choose(self) -> list[UOp]:
+        """All nodes to store, operands before users."""
+        for node in self.nodes:
+            self.visit(node)
+        self.store_shared()
+        return [node for node in self.nodes if node in self.stored]
+
+    # ---- from the operands to the users: what would be repeated below this node?
+
+    def visit(self, node: UOp) -> None:
+        if node.op in MUST_STORE:
+            self.stored.add(node)
+        if node.op is Ops.COPY:
+            self.store(node.src[0])
+        if node.op is Ops.CALL:
+            for operand in node.src:
+                self.store(operand)
+        if node.op in (Ops.REDUCE_AXIS, Ops.PAD) and self.has_reduce[node.src[0]]:
+            self.store(node.src[0])
+        if node.op is Ops.EXPAND and self.repeats_work(node):
+            self.store(node.src[0])
+        self.measure(node)
+
+    def measure(self, node: UOp) -> None:
+        """The work of computing one element of `node` in a kernel that reads what is stored."""
+        if node in self.stored or node.op in LEAVES:
+            self.cost[node], self.has_reduce[node], self.has_pad[node] = 1, False, False
+            return
+        self.cost[node] = min(COST.get(node.op, 1) + sum(self.cost[s] for s in node.src), 1000)
+        self.has_reduce[node] = node.op is Ops.REDUCE_AXIS or any(self.has_reduce[s] for s in node.src)
+        self.has_pad[node] = node.op is Ops.PAD or any(self.has_pad[s] for s in node.src)
+
+    def repeats_work(self, node: UOp) -> bool:
+        """Would the repetition by this EXPAND repeat what is better done once?"""
+        below = node.src[0]
+        if prod(node.shape) == prod(below.shape) or prod(below.shape) == 1 and not self.has_reduce[below]:
+            return False
+        reads_memory = self.reads_memory(below)
+        return self.has_reduce[below] or reads_memory and (self.has_pad[below] or self.cost[below] > CHEAP)
+
+    def reads_memory(self, node: UOp) -> bool:
+        """False for what is made of constants and counters alone."""
+        return node.device is not None and node.op is not Ops.CONST
+
+    def store(self, node: UOp) -> None:
+        """Store this value, or, if it is only another view of one, what it is a view of."""
+        while node.op in LAYOUT or node.op is Ops.DETACH:
+            node = node.src[0]
+        if node.op in LEAVES or (node.op in GroupOp.MOVEMENT and node.base.op in LEAVES and node.op is not Ops.PAD):
+            return
+        self.stored.add(node)
+        self.measure(node)
+
+    # ---- from the users to the operands: who would do the same work again?
+
+    def store_shared(self) -> None:
+        """Store what would be computed in several kernels, or at several indices in one.
+
+        A view is a number that stands for a stored node and the movement operations on the way to it.
+        """
+        numbers: dict[object, int] = {}
+        views: dict[UOp, set[int]] = {node: set() for node in self.nodes}
+        for node in reversed(self.nodes):
+            if node not in self.stored and len(views[node]) > 1 and self.is_worth_storing(node, len(views[node])):
+                self.stored.add(node)
+            if node in self.stored:
+                views[node] = {numbers.setdefault(node, len(numbers))}
+            seen = views[node]
+            if self.changes_index(node):
+                seen = {numbers.setdefault((view, node), len(numbers)) for view in seen}
+            for s in node.src:
+                if len(views[s]) <= MAX_VIEWS:
+                    views[s] |= seen
+
+    def changes_index(self, node: UOp) -> bool:
+        return node.op in GroupOp.MOVEMENT or node.op is Ops.REDUCE_AXIS
+
+    def is_worth_storing(self, node: UOp, count: int) -> bool:
+        if node.op in LEAVES or node.op in GroupOp.MOVEMENT or node.op in (Ops.DETACH, Ops.DEVICE):
+            return False
+        if self.has_reduce[node]:
+            return True
+        return self.reads_memory(node) and (count > MAX_VIEWS or self.cost[node] > CHEAP_TWICE)

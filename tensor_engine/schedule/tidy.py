@@ -1,0 +1,69 @@
+"""Tidying of tensor graphs before they are scheduled: fewer movement operations, nothing that is known already."""
+from __future__ import annotations
+
+from typing import Mapping
+
+from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.rewrite import graph_rewrite
+from tensor_engine.uop.upat import PatternMatcher, UPat
+from tensor_engine.uop.uop import UOp
+
+below = UPat.var("below")
+
+
+def changes_nothing(node: UOp, below: UOp) -> UOp | None:
+    """A movement operation that leaves every element where it is."""
+    if node.op is Ops.PERMUTE:
+        same = node.arg == tuple(range(len(node.arg)))
+    elif node.op is Ops.FLIP:
+        same = not any(flip and size != 1 for flip, size in zip(node.arg, node.shape))
+    else:
+        same = node.shape == below.shape
+    return below if same else None
+
+
+def merge(node: UOp, below: UOp) -> UOp:
+    """Of two reshapes, or two expands, in a row only the last shape matters."""
+    return UOp(node.op, node.dtype, below.src, node.arg)
+
+
+def merge_permutes(node: UOp, below: UOp) -> UOp:
+    return UOp(Ops.PERMUTE, node.dtype, below.src, tuple(below.arg[axis] for axis in node.arg))
+
+
+def merge_reduces(node: UOp, below: UOp) -> UOp | None:
+    """sum of sum is one sum over both sets of axes."""
+    (op, axes), (below_op, below_axes) = node.arg, below.arg
+    if op is not below_op or node.dtype is not below.dtype:
+        return None
+    return UOp(Ops.REDUCE_AXIS, node.dtype, below.src, (op, tuple(sorted({*axes, *below_axes}))))
+
+
+def is_whole_buffer(node: UOp) -> bool:
+    """A buffer, or its elements in the same order with other axes."""
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node.op in (Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY)
+
+
+
+pm_tidy = PatternMatcher(
+    [
+        (UPat(Ops.DETACH, src=(below,)), lambda below: below),
+        (UPat(Ops.CONTIGUOUS_BACKWARD, src=(below,)), lambda below: below),
+        (UPat(GroupOp.MOVEMENT, name="node", src=(below,)), changes_nothing),
+        (UPat(Ops.RESHAPE, name="node", src=(UPat(Ops.RESHAPE, name="below"),)), merge),
+        (UPat(Ops.EXPAND, name="node", src=(UPat(Ops.EXPAND, name="below"),)), merge),
+        (UPat(Ops.PERMUTE, name="node", src=(UPat(Ops.PERMUTE, name="below"),)), merge_permutes),
+        (UPat(Ops.REDUCE_AXIS, name="node", src=(UPat(Ops.REDUCE_AXIS, name="below"),)), merge_reduces),
+        (UPat(Ops.CONTIGUOUS, src=(UPat(name="below", where=is_whole_buffer),)), lambda below: below),
+        (UPat(Ops.COPY, src=(below, UPat(Ops.DEVICE, name="device"))),
+         lambda below, device: below if below.device == device.arg else None),
+    ]
+)  # fmt: skip
+
+
+def tidy_tensors(root: UOp, realized: Mapping[UOp, UOp]) -> UOp:
+    """The graph with what is in memory already read from there, and without movement that does nothing."""
+    in_memory = {node: realized[node] for node in root.toposort(lambda node: node not in realized) if node in realized}
+    return graph_rewrite(root.substitute(in_memory), pm_tidy)

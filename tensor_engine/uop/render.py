@@ -1,0 +1,56 @@
+"""Graphs as text: what DEBUG prints, what repr gives, and what the golden files hold."""
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+from tensor_engine.uop.op import Ops
+from tensor_engine.uop.uop import UOp
+
+# nodes that are printed inside the line of their users
+INLINE = {Ops.CONST, Ops.DEVICE}
+
+
+def render_list(nodes: Iterable[UOp]) -> str:
+    """One numbered line a node, operands by number: `  12 ADD index (%3, %11)`."""
+    numbers: dict[UOp, int] = {}
+    lines: list[str] = []
+    for node in nodes:
+        if node.op in INLINE:
+            continue
+        numbers[node] = len(numbers)
+        lines.append(f"{numbers[node]:4} {describe(node, numbers)}")
+    return "\n".join(lines)
+
+
+def render_graph(root: UOp) -> str:
+    """All nodes below `root`, operands first."""
+    if root.op in INLINE:
+        return describe(root, {})
+    return render_list(root.toposort())
+
+
+def describe(node: UOp, numbers: dict[UOp, int]) -> str:
+    """Operation, type, operands and argument of a node."""
+    operands = ", ".join(operand(s, numbers) for s in node.src)
+    parts = [node.op.name, type_name(node)]
+    if operands:
+        parts.append(f"({operands})")
+    if node.arg is not None:
+        parts.append(argument(node.arg))
+    return " ".join(part for part in parts if part)
+
+
+def operand(node: UOp, numbers: dict[UOp, int]) -> str:
+    if node.op is Ops.CONST:
+        return str(node.arg)
+    if node.op is Ops.DEVICE:
+        return node.arg
+    return f"%{numbers[node]}" if node in numbers else "%?"
+
+
+def type_name(node: UOp) -> str:
+    return "" if node.dtype.name == "void" else repr(node.dtype).removeprefix("dtypes.")
+
+
+def argument(arg: Any) -> str:
+    return arg.name if isinstance(arg, Ops) else str(arg)
