@@ -5,11 +5,13 @@ import numpy as np
 from tensor_engine.nn.onnx.graph import Graph, Node
 
 # operators through which shapes flow: to know what they give, one must know what they take
-SHAPE_ARITHMETIC = frozenset(
-    "Abs Add And Cast CastLike Ceil Concat ConstantOfShape Div Equal Expand Flatten Floor Gather Greater"
-    " GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Range ReduceMax ReduceMin ReduceProd"
-    " ReduceSum Reshape Round ScatterND Slice Split Sqrt Squeeze Sub Transpose Unsqueeze Where".split()
-)
+SHAPE_ARITHMETIC = {
+    *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less"),
+    *("LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Round", "Sqrt", "Sub", "Where"),
+    *("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"),
+    *("Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Range", "Reshape", "ScatterND"),
+    *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+}
 
 
 def host_inputs(graph: Graph) -> list[str]:

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, external_data_helper, inliner, version_converter
+from onnx import ModelProto, external_data_helper, inliner
 
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops import operator_names
 
-OLDEST_OPSET = 7
 Source = str | os.PathLike | bytes | ModelProto
 
 
 def read_model(source: Source) -> ModelProto:
-    """The model, with its external data, its own functions inlined, and opsets before 7 converted.
+    """The model, with its external data, and its own functions inlined.
 
     Operators that are not in the operator table, but that the specification defines as a function of others,
     are replaced by that definition. Raises OnnxError for what is no ONNX model.
@@ -25,7 +24,7 @@ def read_model(source: Source) -> ModelProto:
     if not model.ir_version or not model.opset_import:
         raise OnnxError(f"{describe(source)} is not an ONNX model: it names no IR version and no operator set")
     _check_weights_are_there(model, source)
-    return _expand_functions(_upgrade(model, source))
+    return _expand_functions(model)
 
 
 def describe(source: Source) -> str:
@@ -60,18 +59,6 @@ def _check_weights_are_there(model: ModelProto, source: Source) -> None:
                 f"{describe(source)} keeps the weight '{weight.name}' in a file beside it: "
                 "give the path of the model, not its content"
             )
-
-
-def _upgrade(model: ModelProto, source: Source) -> ModelProto:
-    if opsets_of(model).get("", OLDEST_OPSET) >= OLDEST_OPSET:
-        return model
-    try:
-        return version_converter.convert_version(model, OLDEST_OPSET)
-    except Exception as error:  # the converter raises RuntimeError and types of its own
-        raise OnnxError(
-            f"{describe(source)} uses opset {opsets_of(model)['']}; the oldest supported is {OLDEST_OPSET}, "
-            f"and its conversion failed: {error}"
-        ) from error
 
 
 def _expand_functions(model: ModelProto) -> ModelProto:

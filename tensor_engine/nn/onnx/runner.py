@@ -103,14 +103,16 @@ class Scope:
             raise OnnxError(f"the model reads the value '{name}' before any node has made it")
         return self.outer[name]
 
-    def weight(self, name: str) -> Tensor | None:
-        """The constant of that name on the device, or None if the name is not a constant's."""
+    def on_device(self, name: str) -> Value:
+        """The value, a constant as the one Tensor that all its readers share."""
         if name in self.values:
-            return None
+            return self.values[name]
         if name not in self.graph.constants:
-            return self.outer.weight(name) if self.outer else None
+            return self.outer.on_device(name) if self.outer else self[name]
         if name not in self.graph.weights:
-            self.graph.weights[name] = to_tensor(self.graph.constants[name], self.device).realize()
+            weight = to_tensor(self.graph.constants[name], self.device).realize()
+            weight.is_param = False
+            self.graph.weights[name] = weight
         return self.graph.weights[name]
 
 
@@ -131,8 +133,8 @@ def run_node(node: Node, scope: Scope) -> tuple[Value, ...]:
         if node.runs_on_host(inputs):
             return node.run_on_host(inputs)
         for position, name in enumerate(node.inputs):
-            if node.operator.wants(Tensor, position):
-                inputs[position] = scope.weight(name) or inputs[position]
+            if name and node.operator.wants(Tensor, position):
+                inputs[position] = scope.on_device(name)
         attributes = {name: _as_function(value, scope) for name, value in node.attributes.items()}
         return node.operator(inputs, attributes, len(node.outputs), scope.device)
     except Exception as error:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import TensorProto, TypeProto, ValueInfoProto
 
 from tensor_engine.dtype import DType
 from tensor_engine.nn.onnx.error import OnnxError
-from tensor_engine.nn.onnx.value import DTYPES, Value, is_host
+from tensor_engine.nn.onnx.value import DTYPES, Value, is_host, numpy_dtype_of
 from tensor_engine.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -39,9 +39,10 @@ class TensorSpec(NamedTuple):
             return
         if not isinstance(value, (Tensor, np.ndarray)):
             raise OnnxError(f"input '{name}' must be a Tensor or a numpy array, not a {type(value).__name__}")
-        dtype = DTYPES.get(helper.np_dtype_to_tensor_dtype(value.dtype)) if is_host(value) else value.dtype
-        if dtype != self.dtype:
-            raise OnnxError(f"input '{name}' must be {self.dtype.name}, not {value.dtype}: cast it first")
+        expected = numpy_dtype_of(self.dtype)
+        actual = value.dtype if is_host(value) else numpy_dtype_of(value.dtype)
+        if actual != expected:
+            raise OnnxError(f"input '{name}' must be {expected}, not {actual}: cast it first")
         if self.shape is not None and tuple(value.shape) != self.shape:
             raise OnnxError(
                 f"input '{name}' must have shape {self.shape}, not {tuple(value.shape)}: "

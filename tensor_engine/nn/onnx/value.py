@@ -48,10 +48,12 @@ def numpy_dtype_of(dtype: DType) -> np.dtype:
 
 
 def is_host(value: Value) -> bool:
+    """Whether the value is known while the graph is built."""
     return isinstance(value, np.ndarray)
 
 
 def is_text(value: Value) -> bool:
+    """Whether the value is an array of strings, which the engine cannot hold."""
     return is_host(value) and value.dtype.kind in "OUS"
 
 

@@ -13,7 +13,7 @@ def relu(x: Tensor) -> Tensor:
 
 @operator("LeakyRelu")
 def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
-    return (x < 0).where(x * alpha, x)
+    return x.leaky_relu(alpha)
 
 
 @operator("PRelu")
@@ -28,17 +28,17 @@ def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @operator("Elu")
 def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return (x < 0).where(alpha * (x.exp() - 1), x)
+    return x.elu(alpha)
 
 
 @operator("Celu")
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return x.maximum(0) + (alpha * ((x / alpha).exp() - 1)).minimum(0)
+    return x.celu(alpha)
 
 
 @operator("Selu")
 def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
-    return gamma * (x > 0).where(x, alpha * (x.exp() - 1))
+    return x.selu(alpha, gamma)
 
 
 @operator("Sigmoid")
@@ -48,45 +48,42 @@ def sigmoid(x: Tensor) -> Tensor:
 
 @operator("HardSigmoid")
 def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
-    return (alpha * x + beta).clip(0, 1)
+    return x.hardsigmoid(alpha, beta)
 
 
 @operator("HardSwish")
 def hard_swish(x: Tensor) -> Tensor:
-    return x * hard_sigmoid(x, alpha=1 / 6, beta=0.5)
+    return x.hardswish()
 
 
 @operator("Swish")
 def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return x * (alpha * x).sigmoid()
+    return x * (x * alpha).sigmoid()
 
 
 @operator("Mish")
 def mish(x: Tensor) -> Tensor:
-    return x * softplus(x).tanh()
+    return x.mish()
 
 
 @operator("Softplus")
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), without an overflow for large x."""
-    return x.maximum(0) + ((-x.abs()).exp() + 1).log()
+    return x.softplus()
 
 
 @operator("Softsign")
 def softsign(x: Tensor) -> Tensor:
-    return x / (1 + x.abs())
+    return x.softsign()
 
 
 @operator("Gelu")
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    """Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016: exactly, or by its tanh approximation."""
-    if approximate == "tanh":
-        return 0.5 * x * (1 + (math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)).tanh())
-    return 0.5 * x * (1 + (x / math.sqrt(2)).erf())
+    return x.gelu(approximate)
 
 
 @operator("Shrink")
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
+    """Everything moved towards zero by the bias, and zero for what lies between -lambd and lambd."""
     return (x > lambd).where(x - bias, (x < -lambd).where(x + bias, 0)).cast(x.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Control flow. A graph has no branches of its own: what to do is decided, and loops are unrolled, while it is built."""
+"""Control flow: a graph has none, so branches are chosen and loops are unrolled while it is built."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,7 @@
 """Arithmetic, comparison, logic and conversion, element by element with numpy's broadcasting."""
 
 import math
+from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
@@ -8,13 +9,30 @@ import numpy as np
 from tensor_engine.dtype import dtypes
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
-from tensor_engine.nn.onnx.value import dtype_of
+from tensor_engine.nn.onnx.value import Value, dtype_of, is_host, to_tensor
 from tensor_engine.tensor import Tensor
 
-UNARY = {
+
+def _div(a: Tensor, b: Tensor) -> Tensor:
+    """True division of floats; of integers, the quotient cut towards zero."""
+    if dtypes.is_float(a.dtype):
+        return a / b
+    floored = a // b
+    is_cut_up = (a % b != 0) & ((a < 0) != (b < 0))
+    return floored + is_cut_up.cast(a.dtype)
+
+
+UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": lambda x: x.abs(),
+    "Acos": lambda x: x.acos(),
+    "Acosh": lambda x: x.acosh(),
+    "Asin": lambda x: x.asin(),
+    "Asinh": lambda x: x.asinh(),
+    "Atan": lambda x: x.atan(),
+    "Atanh": lambda x: x.atanh(),
     "Ceil": lambda x: x.ceil(),
     "Cos": lambda x: x.cos(),
+    "Cosh": lambda x: x.cosh(),
     "Erf": lambda x: x.erf(),
     "Exp": lambda x: x.exp(),
     "Floor": lambda x: x.floor(),
@@ -26,17 +44,19 @@ UNARY = {
     "Round": lambda x: x.round(),
     "Sign": lambda x: x.sign(),
     "Sin": lambda x: x.sin(),
+    "Sinh": lambda x: x.sinh(),
     "Sqrt": lambda x: x.sqrt(),
     "Tan": lambda x: x.tan(),
     "Tanh": lambda x: x.tanh(),
-    "IsNaN": lambda x: x != x,
+    "IsNaN": lambda x: x.isnan(),
     "BitwiseNot": lambda x: ~x,
 }
 
-BINARY = {
+BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "Add": lambda a, b: a + b,
     "Sub": lambda a, b: a - b,
     "Mul": lambda a, b: a * b,
+    "Div": _div,
     "Equal": lambda a, b: a == b,
     "Greater": lambda a, b: a > b,
     "GreaterOrEqual": lambda a, b: a >= b,
@@ -51,32 +71,27 @@ BINARY = {
 }
 
 
-def _enter_unary(name, function):
+def _enter_unary(name: str, function: Callable[[Tensor], Tensor]) -> None:
     @operator(name)
     def unary(x: Tensor) -> Tensor:
         return function(x)
 
 
-def _enter_binary(name, function):
-    @operator(name)
+def _enter_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+    @operator(name, since=7)
     def binary(a: Tensor, b: Tensor) -> Tensor:
         return function(a, b)
+
+    @operator(name)
+    def binary_from_axis(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+        """Until opset 6 the second operand lies along the first one's dimensions from `axis` on."""
+        return function(a, b if axis is None else b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim)))
 
 
 for _name, _function in UNARY.items():
     _enter_unary(_name, _function)
 for _name, _function in BINARY.items():
     _enter_binary(_name, _function)
-
-
-@operator("Div")
-def div(a: Tensor, b: Tensor) -> Tensor:
-    """True division of floats; of integers, the quotient cut towards zero."""
-    if dtypes.is_float(a.dtype):
-        return a / b
-    floored = a // b
-    is_cut_up = (a % b != 0) & ((a < 0) != (b < 0))
-    return floored + is_cut_up.cast(a.dtype)
 
 
 @operator("Mod")
@@ -90,8 +105,11 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
 
 
 @operator("Pow")
-def pow_(base: Tensor, exponent: Tensor) -> Tensor:
-    """The result has the base's dtype."""
+def pow_(base: Tensor, exponent: Value) -> Tensor:
+    """The result has the base's dtype. A known exponent is handed on as a number: squaring needs no logarithm."""
+    if is_host(exponent) and exponent.size == 1 and exponent.ndim <= base.ndim:
+        return base.pow(exponent.item()).cast(base.dtype)
+    exponent = to_tensor(exponent, base.device)
     if dtypes.is_float(base.dtype):
         return base.pow(exponent.cast(base.dtype))
     return base.pow(exponent).cast(base.dtype)
@@ -145,12 +163,7 @@ def bit_shift(x: Tensor, amount: Tensor, *, direction: str) -> Tensor:
 
 @operator("IsInf")
 def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
-    positive = x == math.inf if detect_positive else None
-    negative = x == -math.inf if detect_negative else None
-    if positive is None or negative is None:
-        found = positive if negative is None else negative
-        return Tensor.zeros(*x.shape, dtype=dtypes.bool, device=x.device) if found is None else found
-    return positive | negative
+    return x.isinf(bool(detect_positive), bool(detect_negative))
 
 
 @operator("Cast")
@@ -168,48 +181,6 @@ def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "
 def bit_cast(x: Tensor, *, to: int) -> Tensor:
     """The same bits read as another type of the same width."""
     return x.bitcast(dtype_of(to))
-
-
-@operator("Acos")
-def acos(x: Tensor) -> Tensor:
-    return math.pi / 2 - asin(x)
-
-
-@operator("Asin")
-def asin(x: Tensor) -> Tensor:
-    return x.asin()
-
-
-@operator("Atan")
-def atan(x: Tensor) -> Tensor:
-    return x.atan()
-
-
-@operator("Sinh")
-def sinh(x: Tensor) -> Tensor:
-    return (x.exp() - (-x).exp()) / 2
-
-
-@operator("Cosh")
-def cosh(x: Tensor) -> Tensor:
-    return (x.exp() + (-x).exp()) / 2
-
-
-@operator("Asinh")
-def asinh(x: Tensor) -> Tensor:
-    """Odd, and computed on the positive side, where nothing cancels."""
-    size = x.abs()
-    return x.sign() * (size + (size * size + 1).sqrt()).log()
-
-
-@operator("Acosh")
-def acosh(x: Tensor) -> Tensor:
-    return (x + (x * x - 1).sqrt()).log()
-
-
-@operator("Atanh")
-def atanh(x: Tensor) -> Tensor:
-    return ((1 + x) / (1 - x)).log() / 2
 
 
 @operator("Dropout")

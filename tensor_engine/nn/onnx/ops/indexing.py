@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from tensor_engine.dtype import dtypes
 from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.nn.onnx.value import Value, is_host, to_tensor
 from tensor_engine.tensor import Tensor
@@ -19,7 +18,7 @@ def gather(x: Tensor, indices: Value, *, axis: int = 0) -> Tensor:
     if is_host(indices):
         taken = take(x, indices.reshape(-1) % x.shape[axis], axis)
         return taken.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    return x[(slice(None),) * axis + (_from_start(indices, x.shape[axis]),)]
+    return x.take(indices, axis)
 
 
 def take(x: Tensor, positions: np.ndarray, axis: int) -> Tensor:
@@ -32,7 +31,7 @@ def take(x: Tensor, positions: np.ndarray, axis: int) -> Tensor:
     if (rows := _transposed_rows(positions, size)):
         grid = x.reshape(*x.shape[:axis], rows, size // rows, *x.shape[axis + 1 :])
         return grid.transpose(axis, axis + 1).reshape(*x.shape)
-    return x[(slice(None),) * axis + (to_tensor(positions, x.device),)]
+    return x.take(to_tensor(positions, x.device), axis)
 
 
 def _arithmetic_runs(positions: np.ndarray) -> list[tuple[int, int, int]]:
@@ -70,7 +69,7 @@ def _transposed_rows(positions: np.ndarray, size: int) -> int:
 @operator("GatherElements")
 def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     """For each index, the element of `x` at the same place but for the axis."""
-    return x.gather(axis, _from_start(indices, x.shape[axis]))
+    return x.gather(axis, indices)
 
 
 @operator("GatherND")
@@ -85,59 +84,23 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     return table[rows, flat].reshape(*batch, *indices.shape[batch_dims:-1], *rest)
 
 
+SCATTER_REDUCTIONS = {"none": None, "add": "add", "mul": "multiply", "max": "max", "min": "min"}
+
+
 @operator("Scatter", "ScatterElements")
 def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
-    """`x` with the updates written at the indices along the axis, or combined with what is there.
-
-    Every element of the result looks at all updates in its line along the axis: nothing is written twice.
-    """
-    axis %= x.ndim
-    positions = _from_start(indices, x.shape[axis]).transpose(axis, -1).unsqueeze(-2)
-    values = updates.transpose(axis, -1).unsqueeze(-2)
-    target = x.transpose(axis, -1)
-    places = Tensor.arange(x.shape[axis], device=x.device).reshape(-1, 1)
-    spare = tuple((0, t - i) for t, i in zip(target.shape[:-1], values.shape[:-2])) + ((0, 0), (0, 0))
-    hits = (positions == places).pad(spare)
-    return _combine(target, hits, values.pad(spare), reduction).transpose(axis, -1)
+    """`x` with the updates written at the indices along the axis, or combined with what is there."""
+    return x.scatter(axis, indices, updates, SCATTER_REDUCTIONS[reduction])
 
 
 @operator("ScatterND")
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     """`x` with whole slices replaced by, or combined with, the updates."""
     depth = indices.shape[-1]
-    places, slice_size = math.prod(x.shape[:depth]), math.prod(x.shape[depth:])
-    positions = _flat_positions(indices, x.shape[:depth]).reshape(1, 1, -1)
-    values = updates.reshape(-1, slice_size).transpose(0, 1).unsqueeze(1)
-    hits = positions == Tensor.arange(places, device=x.device).reshape(1, -1, 1)
-    target = x.reshape(places, slice_size).transpose(0, 1)
-    return _combine(target, hits, values, reduction).transpose(0, 1).reshape(*x.shape)
-
-
-def _combine(target: Tensor, hits: Tensor, values: Tensor, reduction: str) -> Tensor:
-    """Each element of `target` [..., n] with those of the values [..., 1, m] whose hits [..., n, m] are set.
-
-    Without a reduction the last one counts.
-    """
-    if reduction == "add":
-        return target + hits.where(values, 0).sum(-1).cast(target.dtype)
-    if reduction == "mul":
-        return target * hits.where(values, 1).prod(-1).cast(target.dtype)
-    if reduction == "max":
-        return target.maximum(hits.where(values, _lowest(target)).max(-1))
-    if reduction == "min":
-        return target.minimum(hits.where(values, _highest(target)).min(-1))
-    order = Tensor.arange(1, values.shape[-1] + 1, device=target.device)
-    last = (hits * order).max(-1, keepdim=True)
-    chosen = (hits & (order == last)).where(values, 0).sum(-1).cast(target.dtype)
-    return (last.squeeze(-1) > 0).where(chosen, target)
-
-
-def _lowest(x: Tensor):
-    return dtypes.min(x.dtype)
-
-
-def _highest(x: Tensor):
-    return dtypes.max(x.dtype)
+    rows = updates.reshape(-1, math.prod(x.shape[depth:]))
+    positions = _flat_positions(indices, x.shape[:depth]).reshape(-1, 1).expand(*rows.shape)
+    target = x.reshape(-1, rows.shape[1])
+    return target.scatter(0, positions, rows, SCATTER_REDUCTIONS[reduction]).reshape(x.shape)
 
 
 def _from_start(indices: Tensor, size: int) -> Tensor:
@@ -157,5 +120,5 @@ def one_hot(indices: Tensor, depth: np.ndarray, values: Tensor, *, axis: int = -
     """`values` holds [off, on]; an index outside the depth lights nothing."""
     size = int(depth.item())
     axis = axis % (indices.ndim + 1)
-    places = Tensor.arange(size, device=indices.device).reshape(*(-1 if i == axis else 1 for i in range(indices.ndim + 1)))
+    places = Tensor.arange(size, device=indices.device).reshape(-1, *[1] * (indices.ndim - axis))
     return (_from_start(indices, size).unsqueeze(axis) == places).where(values[1], values[0])

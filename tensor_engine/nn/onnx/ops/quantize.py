@@ -122,7 +122,7 @@ def conv_integer(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    window = dict(auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides)
+    window = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
     return conv(_centred(x, x_zero_point, 1), _centred(weight, weight_zero_point, 0), **window)
 
 
@@ -146,7 +146,7 @@ def qlinear_conv(
     strides: list[int] | None = None,
 ) -> Tensor:
     """The bias is an int32 with the scale of x times that of the weight."""
-    window = dict(auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides)
+    window = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
     total = conv(_centred(x, x_zero_point, 1), _centred(weight, weight_zero_point, 0), bias, **window)
     channel_scale = _fitted(weight_scale, total, 1, 0)
     return _requantised(total, x_scale * channel_scale / y_scale, y_zero_point)

@@ -1,6 +1,5 @@
 """Reductions along axes, and running ones."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,14 +9,6 @@ from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.tensor import Tensor
 
 Axes = tuple[int, ...] | None
-
-
-def _log_sum_exp(x: Tensor, axes: Axes, keepdim: bool) -> Tensor:
-    """Shifted by the largest value, so that exp does not overflow; a largest value of ±inf is not shifted by."""
-    largest = x.max(axes, keepdim=True)
-    shift = (largest.abs() == math.inf).where(0, largest).cast(x.dtype)
-    result = (x - shift).exp().sum(axes, keepdim=True).log() + shift
-    return result if keepdim else result.sum(axes)
 
 
 REDUCTIONS: dict[str, Callable[[Tensor, Axes, bool], Tensor]] = {
@@ -30,7 +21,7 @@ REDUCTIONS: dict[str, Callable[[Tensor, Axes, bool], Tensor]] = {
     "ReduceL2": lambda x, axes, keep: (x * x).sum(axes, keepdim=keep).sqrt(),
     "ReduceSumSquare": lambda x, axes, keep: (x * x).sum(axes, keepdim=keep),
     "ReduceLogSum": lambda x, axes, keep: x.sum(axes, keepdim=keep).log(),
-    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceLogSumExp": lambda x, axes, keep: x.logsumexp(axes, keepdim=keep),
 }
 AXES_ARE_INPUT_SINCE = {"ReduceSum": 13}  # 18 for the others
 

@@ -1,6 +1,5 @@
 """Reading images at computed positions."""
 
-import math
 from itertools import product
 
 from tensor_engine.dtype import dtypes

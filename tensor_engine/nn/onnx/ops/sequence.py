@@ -1,9 +1,9 @@
-"""Sequences, which are Python lists, and optional values, which may be None: all of it is done while the graph is built."""
+"""Sequences (Python lists) and optional values (perhaps None): handled while the graph is built."""
 
 import numpy as np
 
 from tensor_engine.nn.onnx.ops.table import operator
-from tensor_engine.nn.onnx.value import Value, is_host, to_tensor
+from tensor_engine.nn.onnx.value import Value, to_tensor
 from tensor_engine.tensor import Tensor
 
 
