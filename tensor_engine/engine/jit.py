@@ -1,0 +1,357 @@
+"""TinyJit: a function's kernels, captured once and replayed with new inputs.
+
+The first call runs the function. The second runs it too and captures every kernel that it launches. Later calls
+only replace the addresses of inputs and results and launch; no graph is built, nothing is scheduled.
+"""
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Generic, Iterator, NamedTuple, TypeVar, Union
+
+from tensor_engine.device import Buffer, Device, KernelCall
+from tensor_engine.engine import realize
+from tensor_engine.engine.realize import Launch
+from tensor_engine.helpers import DEBUG, JIT, GlobalCounters
+from tensor_engine.tensor import Tensor, is_whole_buffer
+from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.uop import UOp
+
+Result = TypeVar("Result")
+
+
+class JitError(ValueError):
+    """A captured function was called with, or returned, what a replay cannot honour."""
+
+
+class TinyJit(Generic[Result]):
+    """`fast = TinyJit(function)`, or a decorator. See the head of this file.
+
+    Inputs are the Tensors among the arguments. All other arguments are constants: the captured kernels have their
+    values inside, so calling with others raises JitError, as do Tensors of another shape, dtype or device. What the
+    function returns must be Tensors (in tuples, lists or dicts) or None. `reset()` forgets the capture.
+    """
+
+    def __init__(self, function: Callable[..., Result]):
+        self.function = function
+        self.calls = 0
+        self.captured: Capture | None = None
+        self.bound: weakref.WeakKeyDictionary[Any, TinyJit[Result]] = weakref.WeakKeyDictionary()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> TinyJit[Result]:
+        """A method is captured for each object on its own."""
+        if instance is None:
+            return self
+        if instance not in self.bound:
+            method = self.function.__get__(instance, owner)
+            self.bound[instance] = TinyJit(method)
+        return self.bound[instance]
+
+    def reset(self) -> None:
+        """Forget the capture: the next call runs the function, the one after it captures anew."""
+        self.calls, self.captured = 0, None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Result:
+        if self.captured is not None and JIT:
+            return self.captured(args, kwargs)
+        self.calls += 1
+        if self.calls < 2 or not JIT:
+            result = self.function(*args, **kwargs)
+            realize_all(result)
+            return result
+        self.captured, result = capture(self.function, args, kwargs)
+        return result
+
+
+# ---- arguments and results --------------------------------------------------------------------------------------
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in nested tuples, lists and dicts."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def rebuild(value: Any, make: Callable[[Any], Any]) -> Any:
+    """The same nesting with each leaf replaced."""
+    if isinstance(value, (tuple, list)):
+        items = [rebuild(item, make) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict):
+        return {key: rebuild(item, make) for key, item in value.items()}
+    return make(value)
+
+
+def realize_all(value: Any) -> None:
+    """Compute all Tensors in a result."""
+    tensors = [leaf for leaf in leaves(value) if isinstance(leaf, Tensor)]
+    if tensors:
+        tensors[0].realize(*tensors[1:])
+
+
+class InputSpec(NamedTuple):
+    """What an input must look like in every call."""
+
+    shape: tuple[Any, ...]
+    dtype: Any
+    device: str
+
+
+def spec_of(tensor: Tensor) -> InputSpec:
+    return InputSpec(tensor.shape, tensor.dtype, tensor.device)
+
+
+def in_memory(tensor: Tensor) -> Buffer:
+    """The memory of an input, computed and in row order."""
+    if not is_whole_buffer(tensor.uop):
+        tensor.realize()
+    if not is_whole_buffer(tensor.uop):
+        tensor = Tensor.from_uop(UOp(Ops.CONTIGUOUS, tensor.dtype, (tensor.uop,))).realize()
+    return realize.buffer_of(tensor.uop)
+
+
+def same_constant(first: Any, second: Any) -> bool:
+    return first is second or (type(first) is type(second) and bool(first == second))
+
+
+# ---- capture ----------------------------------------------------------------------------------------------------
+
+
+def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Capture, Result]:
+    """Run the function on copies of its inputs and note every launch.
+
+    Each input gets memory of its own, so that two arguments that are the same tensor, or a tensor that the function
+    also knows from elsewhere, are not mistaken for each other.
+    """
+    originals = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    inputs = [stand_in(tensor) for tensor in originals]
+    remaining = iter(inputs)
+    own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf)
+    launches: list[Launch] = []
+    memory = [realize.buffer_of(tensor.uop) for tensor in inputs]
+    realize.observers.append(launches.append)
+    try:
+        result = function(*own_args, **own_kwargs)
+        realize_all(result)
+    finally:
+        realize.observers.remove(launches.append)
+    write_back(originals, memory, launches)
+    captured = Capture((args, kwargs), memory, launches, result)
+    return captured, captured.first_result(originals)
+
+
+def stand_in(tensor: Tensor) -> Tensor:
+    """A tensor with the same value in new memory."""
+    source = in_memory(tensor)
+    node = UOp.new_buffer(source.device, source.size, source.dtype)
+    copy = Buffer(source.device, source.size, source.dtype).copyin(source.as_memoryview())
+    realize.attach(node, copy)
+    return Tensor.from_uop(node.reshape(tensor.shape))
+
+
+def write_back(originals: list[Tensor], memory: list[Buffer], launches: list[Launch]) -> None:
+    """An input that the function assigned to was assigned in its stand-in: bring that home."""
+    written = {id(launch.buffers[0]) for launch in launches}
+    for tensor, copy in zip(originals, memory):
+        if id(copy) in written:
+            in_memory(tensor).copyin(copy.as_memoryview())
+
+
+class Output(NamedTuple):
+    """A returned Tensor: the number of its memory among inputs or results (or fixed memory), and the view of it."""
+
+    node: UOp
+    input_number: int | None
+    result_number: int | None
+
+
+class Capture:
+    """Launches with their inputs and results as parameters."""
+
+    def __init__(self, arguments: Any, inputs: list[Buffer], launches: list[Launch], result: Any):
+        given = list(leaves(arguments))
+        self.specs = [spec_of(leaf) if isinstance(leaf, Tensor) else None for leaf in given]
+        self.constants = [None if isinstance(leaf, Tensor) else leaf for leaf in given]
+        self.launches = launches
+        self.result = result
+        self.inputs = inputs
+        written = {id(launch.buffers[0]) for launch in launches}
+        self.fresh: list[Buffer] = []
+        self.outputs = {id(leaf): self.describe(leaf, written) for leaf in leaves(result)}
+        self.segments = link(launches)
+        self.input_places = [self.places(buffer) for buffer in inputs]
+        self.fresh_places = [self.places(buffer) for buffer in self.fresh]
+        self.kernel_count = sum(launch.kernel is not None for launch in launches)
+
+    def describe(self, leaf: Any, written: set[int]) -> Output | None:
+        """Where a returned Tensor's value comes from."""
+        if leaf is None:
+            return None
+        if not isinstance(leaf, Tensor):
+            raise JitError(
+                f"a captured function returned {leaf!r:.80}, which every replay would repeat; return Tensors"
+            )
+        if leaf.uop.base.op is Ops.CONST:
+            return Output(leaf.uop, None, None)
+        buffer = realize.buffer_of(leaf.uop)
+        for number, memory in enumerate(self.inputs):
+            if memory is buffer:
+                return Output(leaf.uop, number, None)
+        if id(buffer) not in written or self.is_state(buffer):
+            return Output(leaf.uop, None, None)
+        if not any(buffer is known for known in self.fresh):
+            self.fresh.append(buffer)
+        number = next(i for i, known in enumerate(self.fresh) if known is buffer)
+        return Output(leaf.uop, None, number)
+
+    def is_state(self, buffer: Buffer) -> bool:
+        """Memory that is read before it is written outlives a call: it is state, not a result."""
+        for launch in self.launches:
+            if any(buffer is other for other in launch.buffers[1:]):
+                return True
+            if launch.buffers[0] is buffer:
+                return False
+        return False
+
+    def places(self, buffer: Buffer) -> list[tuple[Segment, int, int]]:
+        """Where a buffer stands among the launches' arguments."""
+        return [
+            (segment, call, position)
+            for segment in self.segments
+            for call, launch in enumerate(segment.launches)
+            for position, other in enumerate(launch.buffers)
+            if other is buffer
+        ]
+
+    # ---- replay
+
+    def __call__(self, args: Any, kwargs: Any) -> Any:
+        given = list(leaves((args, kwargs)))
+        self.check(given)
+        tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
+        memory = [in_memory(tensor) for tensor in tensors]
+        fresh = [Buffer(buffer.device, buffer.size, buffer.dtype) for buffer in self.fresh]
+        for places, buffer in zip(self.input_places + self.fresh_places, memory + fresh):
+            for segment, call, position in places:
+                segment.set_buffer(call, position, buffer)
+        for segment in self.segments:
+            segment.run()
+        GlobalCounters.kernel_count += self.kernel_count
+        return self.make_result(tensors, fresh)
+
+    def check(self, given: list[Any]) -> None:
+        """Raise JitError unless the arguments are what was captured, but for the inputs' values."""
+        if len(given) != len(self.specs):
+            raise JitError(f"captured with {len(self.specs)} arguments, called with {len(given)}")
+        for number, (leaf, spec, constant) in enumerate(zip(given, self.specs, self.constants)):
+            if spec is None:
+                if not same_constant(leaf, constant):
+                    raise JitError(
+                        f"argument {number} was {constant!r:.80} when the function was captured and is {leaf!r:.80} now;"
+                        " its value is part of the captured kernels. Pass it as a Tensor, or call reset()"
+                    )
+            elif not isinstance(leaf, Tensor) or spec_of(leaf) != spec:
+                found = tuple(spec_of(leaf)) if isinstance(leaf, Tensor) else type(leaf).__name__
+                raise JitError(f"argument {number} was captured as {tuple(spec)} and is {found} now; call reset()")
+
+    def make_result(self, tensors: list[Tensor], fresh: list[Buffer]) -> Any:
+        """The returned Tensors of this call, on this call's memory."""
+        nodes = [
+            realize.attach(UOp.new_buffer(buffer.device, buffer.size, buffer.dtype), buffer) for buffer in fresh
+        ]
+
+        def remake(leaf: Any) -> Any:
+            output = self.outputs[id(leaf)]
+            if output is None:
+                return None
+            base: UOp | None = None
+            if output.result_number is not None:
+                base = nodes[output.result_number]
+            elif output.input_number is not None:
+                base = tensors[output.input_number].uop.base
+            return Tensor.from_uop(output.node if base is None else on_other_memory(output.node, base))
+
+        return rebuild(self.result, remake)
+
+    def first_result(self, originals: list[Tensor]) -> Any:
+        """The result of the capturing call itself, on memory that no replay will touch."""
+        fresh = [Buffer(b.device, b.size, b.dtype).copyin(b.as_memoryview()) for b in self.fresh]
+        return self.make_result(originals, fresh)
+
+
+def on_other_memory(node: UOp, base: UOp) -> UOp:
+    """The same view of another buffer."""
+    moves: list[UOp] = []
+    while node.op in GroupOp.MOVEMENT:
+        moves.append(node)
+        node = node.src[0]
+    for move in reversed(moves):
+        base = base.movement(move.op, move.arg)
+    return base
+
+
+# ---- launches, linked -------------------------------------------------------------------------------------------
+
+
+class KernelSegment:
+    """Consecutive kernels on one device, linked into one native call."""
+
+    def __init__(self, launches: list[Launch]):
+        self.launches = launches
+        calls = [
+            KernelCall(launch.kernel.program, tuple(b.opaque for b in launch.buffers))
+            for launch in launches
+            if launch.kernel is not None
+        ]
+        self.program = Device[launches[0].buffers[0].device].link(calls)
+
+    def set_buffer(self, call: int, position: int, buffer: Buffer) -> None:
+        """Other memory for one argument."""
+        self.program.set_buffer(call, position, buffer.opaque)
+
+    def run(self) -> None:
+        """Launch all kernels."""
+        self.program()
+
+
+class LaunchSegment:
+    """Launches one by one: copies between devices, and everything while DEBUG wants to see each kernel."""
+
+    def __init__(self, launches: list[Launch]):
+        self.launches = [Launch(launch.kernel, launch.buffers) for launch in launches]
+        self.buffers = [list(launch.buffers) for launch in launches]
+
+    def set_buffer(self, call: int, position: int, buffer: Buffer) -> None:
+        """Other memory for one argument."""
+        self.buffers[call][position] = buffer
+
+    def run(self) -> None:
+        """Launch in order."""
+        for launch, buffers in zip(self.launches, self.buffers):
+            realize.run_launch(Launch(launch.kernel, tuple(buffers)))
+
+
+Segment = Union[KernelSegment, LaunchSegment]
+
+
+def link(launches: list[Launch]) -> list[Segment]:
+    """Runs of kernels on one device become one native call each."""
+    segments: list[list[Launch]] = []
+    for launch in launches:
+        if segments and segment_kind(segments[-1][-1]) == segment_kind(launch):
+            segments[-1].append(launch)
+        else:
+            segments.append([launch])
+    one_by_one = DEBUG >= 1
+    return [
+        LaunchSegment(run) if one_by_one or run[0].kernel is None else KernelSegment(run) for run in segments
+    ]
+
+
+def segment_kind(launch: Launch) -> str:
+    return "copy" if launch.kernel is None else launch.buffers[0].device
