@@ -17,6 +17,7 @@ ERF_SERIES = tuple((-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: error below 1.5e-7
 ERF_TAIL = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 ERF_TAIL_SCALE = 0.3275911
+SQUARES_ROUND_ABOVE = 1e8  # from here on x * x + 1 is x * x, in double precision too
 
 
 class ActivationMixin(ReduceMixin):
@@ -154,13 +155,16 @@ class ActivationMixin(ReduceMixin):
         """The inverse hyperbolic sine."""
         size = self.to_float().abs()
         root = (size.square() + 1).sqrt()
-        result = (size + size.square() / (root + 1)).log1p()
+        near = (size + size.square() / (root + 1)).log1p()
+        result = size.gt(SQUARES_ROUND_ABOVE).where(size.log() + math.log(2), near)
         return self.lt(0).where(-result, result)
 
     def acosh(self) -> Self:
         """The inverse hyperbolic cosine; nan below 1."""
         x = self.to_float()
-        return (x + (x.square() - 1).sqrt()).log()
+        above = x - 1
+        near = (above + (above * (x + 1)).sqrt()).log1p()
+        return x.gt(SQUARES_ROUND_ABOVE).where(x.log() + math.log(2), near)
 
     def atanh(self) -> Self:
         """The inverse hyperbolic tangent; nan beyond -1 … 1."""

@@ -25,7 +25,9 @@ class CreationMixin(MovementMixin):
         return cls.from_uop(UOp(Ops.ARANGE, dtype, (), count))
 
     @classmethod
-    def full(cls, shape: Any, fill_value: ConstType, dtype: DType | str | None = None, device: str | None = None) -> Self:
+    def full(
+        cls, shape: Any, fill_value: ConstType, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
         """One value everywhere. The type is that of the value unless another is given."""
         sizes = as_sequence((shape,))
         scalar = cls.const(to_dtype(dtype or dtypes.from_py(fill_value)), fill_value, device)
@@ -70,7 +72,9 @@ class CreationMixin(MovementMixin):
         return (numbers * step + start).cast(own)
 
     @classmethod
-    def linspace(cls, start: float, stop: float, steps: int, dtype: DType | str | None = None, device: str | None = None) -> Self:
+    def linspace(
+        cls, start: float, stop: float, steps: int, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
         """`steps` values from start to stop, both included, at equal distances."""
         own = to_dtype(dtype or dtypes.default_float)
         if steps == 1:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tensor_engine.mixin.hooks import Hooks
@@ -11,9 +11,6 @@ from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-V = TypeVar("V", bound="ElementwiseMixin")
-Operand = V | ConstType  # type: ignore[misc]
 
 NUMBER = (bool, int, float)
 
@@ -67,7 +64,7 @@ class ElementwiseMixin(Hooks):
 
     __slots__ = ()
 
-    def meet(self, other: Operand[Self]) -> tuple[Self, Self]:
+    def meet(self, other: Self | ConstType) -> tuple[Self, Self]:
         """This and `other` in one type and one shape."""
         if isinstance(other, NUMBER):
             dtype = dtype_with_scalar(self.dtype, other)
@@ -99,12 +96,12 @@ class ElementwiseMixin(Hooks):
 
     # ---- arithmetic
 
-    def add(self, other: Operand[Self]) -> Self:
+    def add(self, other: Self | ConstType) -> Self:
         """self + other."""
         a, b = self.meet(other)
         return a.alu(Ops.ADD, b)
 
-    def mul(self, other: Operand[Self]) -> Self:
+    def mul(self, other: Self | ConstType) -> Self:
         """self * other."""
         a, b = self.meet(other)
         return a.alu(Ops.MUL, b)
@@ -115,7 +112,7 @@ class ElementwiseMixin(Hooks):
             return self.logical_not()
         return self.alu(Ops.MUL, self.const_like(-1))
 
-    def sub(self, other: Operand[Self]) -> Self:
+    def sub(self, other: Self | ConstType) -> Self:
         """self - other."""
         a, b = self.meet(other)
         if a.dtype.kind == "b":
@@ -123,27 +120,27 @@ class ElementwiseMixin(Hooks):
         minus_b = a.const_like(-other, a.dtype) if isinstance(other, NUMBER) else b.neg()
         return a.alu(Ops.ADD, minus_b)
 
-    def rsub(self, other: Operand[Self]) -> Self:
+    def rsub(self, other: Self | ConstType) -> Self:
         """other - self."""
         a, b = self.meet(other)
         return b.sub(a) if a.dtype.kind == "b" else a.neg().alu(Ops.ADD, b)
 
-    def div(self, other: Operand[Self]) -> Self:
+    def div(self, other: Self | ConstType) -> Self:
         """self / other, always in floats."""
         a, b = self.meet(other)
         return a.to_float().alu(Ops.FDIV, b.to_float())
 
-    def rdiv(self, other: Operand[Self]) -> Self:
+    def rdiv(self, other: Self | ConstType) -> Self:
         """other / self, always in floats."""
         a, b = self.meet(other)
         return b.to_float().alu(Ops.FDIV, a.to_float())
 
-    def floordiv(self, other: Operand[Self]) -> Self:
+    def floordiv(self, other: Self | ConstType) -> Self:
         """self / other, rounded down. An integer divided by zero gives 0, a float inf or nan."""
         a, b = self.meet(other)
         return a._floordiv(b)
 
-    def mod(self, other: Operand[Self]) -> Self:
+    def mod(self, other: Self | ConstType) -> Self:
         """What floor division leaves over; it has the sign of `other`. An integer modulo zero gives 0."""
         a, b = self.meet(other)
         return a._mod(b)
@@ -165,12 +162,12 @@ class ElementwiseMixin(Hooks):
         whole = quotient.eq(0).where(0, quotient.alu(Ops.MUL, other))
         return (quotient.isnan()).where(math.nan, self - whole)
 
-    def maximum(self, other: Operand[Self]) -> Self:
+    def maximum(self, other: Self | ConstType) -> Self:
         """The larger of the two; nan if either is."""
         a, b = self.meet(other)
         return a.alu(Ops.MAX, b)
 
-    def minimum(self, other: Operand[Self]) -> Self:
+    def minimum(self, other: Self | ConstType) -> Self:
         """The smaller of the two; nan if either is."""
         a, b = self.meet(other)
         return a._reverse_order().alu(Ops.MAX, b._reverse_order())._reverse_order()
@@ -183,22 +180,22 @@ class ElementwiseMixin(Hooks):
 
     # ---- comparison
 
-    def lt(self, other: Operand[Self]) -> Self:
+    def lt(self, other: Self | ConstType) -> Self:
         """self < other."""
         a, b = self.meet(other)
         return a.alu(Ops.CMPLT, b)
 
-    def gt(self, other: Operand[Self]) -> Self:
+    def gt(self, other: Self | ConstType) -> Self:
         """self > other."""
         a, b = self.meet(other)
         return b.alu(Ops.CMPLT, a)
 
-    def le(self, other: Operand[Self]) -> Self:
+    def le(self, other: Self | ConstType) -> Self:
         """self <= other."""
         a, b = self.meet(other)
         return b._ge(a)
 
-    def ge(self, other: Operand[Self]) -> Self:
+    def ge(self, other: Self | ConstType) -> Self:
         """self >= other."""
         a, b = self.meet(other)
         return a._ge(b)
@@ -208,12 +205,12 @@ class ElementwiseMixin(Hooks):
             return other.alu(Ops.CMPLT, self).alu(Ops.OR, self.alu(Ops.CMPEQ, other))
         return self.alu(Ops.CMPLT, other).logical_not()
 
-    def eq(self, other: Operand[Self]) -> Self:
+    def eq(self, other: Self | ConstType) -> Self:
         """self == other."""
         a, b = self.meet(other)
         return a.alu(Ops.CMPEQ, b)
 
-    def ne(self, other: Operand[Self]) -> Self:
+    def ne(self, other: Self | ConstType) -> Self:
         """self != other."""
         a, b = self.meet(other)
         return a.alu(Ops.CMPNE, b)
@@ -242,7 +239,7 @@ class ElementwiseMixin(Hooks):
             return self.const_like(True, dtypes.bool)
         return self.abs().lt(math.inf)
 
-    def isclose(self, other: Operand[Self], rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Self:
+    def isclose(self, other: Self | ConstType, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Self:
         """True where |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
         a, b = self.meet(other)
         a, b = a.to_float(), b.to_float()
@@ -252,19 +249,19 @@ class ElementwiseMixin(Hooks):
 
     # ---- bits
 
-    def bitwise_and(self, other: Operand[Self]) -> Self:
+    def bitwise_and(self, other: Self | ConstType) -> Self:
         """self & other, bit by bit."""
         return self._bits(Ops.AND, other)
 
-    def bitwise_or(self, other: Operand[Self]) -> Self:
+    def bitwise_or(self, other: Self | ConstType) -> Self:
         """self | other, bit by bit."""
         return self._bits(Ops.OR, other)
 
-    def bitwise_xor(self, other: Operand[Self]) -> Self:
+    def bitwise_xor(self, other: Self | ConstType) -> Self:
         """self ^ other, bit by bit."""
         return self._bits(Ops.XOR, other)
 
-    def _bits(self, op: Ops, other: Operand[Self]) -> Self:
+    def _bits(self, op: Ops, other: Self | ConstType) -> Self:
         a, b = self.meet(other)
         a._need("biux", op.name)
         return a.alu(op, b)
@@ -276,13 +273,13 @@ class ElementwiseMixin(Hooks):
             return self.logical_not()
         return self.alu(Ops.XOR, self.const_like(-1))
 
-    def lshift(self, other: Operand[Self]) -> Self:
+    def lshift(self, other: Self | ConstType) -> Self:
         """self << other."""
         a, b = self.meet(other)
         a._need("iux", "<<")
         return a.alu(Ops.SHL, b)
 
-    def rshift(self, other: Operand[Self]) -> Self:
+    def rshift(self, other: Self | ConstType) -> Self:
         """self >> other; the sign stays."""
         a, b = self.meet(other)
         a._need("iux", ">>")
@@ -290,7 +287,7 @@ class ElementwiseMixin(Hooks):
 
     # ---- choice
 
-    def where(self, x: Operand[Self], y: Operand[Self]) -> Self:
+    def where(self, x: Self | ConstType, y: Self | ConstType) -> Self:
         """x where this is true, y where it is false; the three shapes broadcast."""
         condition = self.cast(dtypes.bool)
         x, y = condition._choices(x, y)
@@ -299,7 +296,7 @@ class ElementwiseMixin(Hooks):
             condition, x, y = condition.broadcast_to(shape), x.broadcast_to(shape), y.broadcast_to(shape)
         return condition.alu(Ops.WHERE, x, y)
 
-    def _choices(self, x: Operand[Self], y: Operand[Self]) -> tuple[Self, Self]:
+    def _choices(self, x: Self | ConstType, y: Self | ConstType) -> tuple[Self, Self]:
         """x and y in one type and shape. Two Python numbers take this shape."""
         if not isinstance(x, NUMBER):
             x = x if isinstance(x, ElementwiseMixin) else self.as_operand(x)
@@ -311,7 +308,7 @@ class ElementwiseMixin(Hooks):
         dtype = dtypes.from_py((x, y)).vec(self.dtype.count)
         return self.const_like(x, dtype), self.const_like(y, dtype)
 
-    def clamp(self, min_: Operand[Self] | None = None, max_: Operand[Self] | None = None) -> Self:
+    def clamp(self, min_: Self | ConstType | None = None, max_: Self | ConstType | None = None) -> Self:
         """The values cut to at least `min_` and at most `max_`; either may be left out."""
         if min_ is None and max_ is None:
             raise ValueError("clamp needs a minimum or a maximum")
@@ -359,7 +356,7 @@ class ElementwiseMixin(Hooks):
         away = rest.gt(0.5) | (rest.eq(0.5) & odd)
         return away.where(cut + self.lt(0).where(self.const_like(-1), self.const_like(1)), cut)
 
-    def copysign(self, other: Operand[Self]) -> Self:
+    def copysign(self, other: Self | ConstType) -> Self:
         """The size of this with the sign of `other`, that of -0.0 included."""
         a, b = self.meet(other)
         negative = b.lt(0) | (b.eq(0) & b.reciprocal().lt(0))
@@ -412,7 +409,7 @@ class ElementwiseMixin(Hooks):
         correction = (tiny | u.eq(math.inf)).where(1, x / tiny.where(1, u - 1))
         return tiny.where(x, u.log() * correction)
 
-    def pow(self, exponent: Operand[Self]) -> Self:
+    def pow(self, exponent: Self | ConstType) -> Self:
         """self ** exponent, with numpy's values at zero, infinity and nan.
 
         Integers to a constant power are exact (modulo the type's width). Integers to a negative power give 0 unless
@@ -422,12 +419,12 @@ class ElementwiseMixin(Hooks):
 
         return power(self, exponent)
 
-    def rpow(self, base: Operand[Self]) -> Self:
+    def rpow(self, base: Self | ConstType) -> Self:
         """base ** self."""
         exponent, base = self.meet(base)
         return base.pow(exponent)
 
-    def lerp(self, end: Self, weight: Operand[Self]) -> Self:
+    def lerp(self, end: Self, weight: Self | ConstType) -> Self:
         """From this (weight 0) to `end` (weight 1) along a line."""
         return self + (end - self) * weight
 
@@ -464,18 +461,18 @@ class ElementwiseMixin(Hooks):
     __xor__ = __rxor__ = bitwise_xor
     __lshift__, __rshift__ = lshift, rshift
 
-    def __rfloordiv__(self, other: Operand[Self]) -> Self:
+    def __rfloordiv__(self, other: Self | ConstType) -> Self:
         a, b = self.meet(other)
         return b._floordiv(a)
 
-    def __rmod__(self, other: Operand[Self]) -> Self:
+    def __rmod__(self, other: Self | ConstType) -> Self:
         a, b = self.meet(other)
         return b._mod(a)
 
-    def __rlshift__(self, other: Operand[Self]) -> Self:
+    def __rlshift__(self, other: Self | ConstType) -> Self:
         a, b = self.meet(other)
         return b.lshift(a)
 
-    def __rrshift__(self, other: Operand[Self]) -> Self:
+    def __rrshift__(self, other: Self | ConstType) -> Self:
         a, b = self.meet(other)
         return b.rshift(a)

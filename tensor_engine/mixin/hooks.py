@@ -66,8 +66,8 @@ class Hooks:
         raise NotImplementedError
 
     @classmethod
-    def const(cls, dtype: DType, value: ConstType) -> Self:
-        """A scalar constant."""
+    def const(cls, dtype: DType, value: ConstType, device: str | None = None) -> Self:
+        """A scalar constant; without a device it goes with operands on any."""
         raise NotImplementedError
 
     @classmethod

@@ -60,7 +60,7 @@ class LinearMixin(ActivationMixin):
         return self.as_operand(w).dot(self)
 
     def linear(self, weight: Self, bias: Self | None = None) -> Self:
-        """self @ weight + bias; weight: (features in, features out), or (features,) for a product element by element."""
+        """self @ weight + bias. Weight: (features in, features out), or (features,) to multiply element by element."""
         product = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
         return product if bias is None else product + bias
 

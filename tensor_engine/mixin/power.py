@@ -8,14 +8,14 @@ from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
-    from tensor_engine.mixin.elementwise import ElementwiseMixin, Operand
+    from tensor_engine.mixin.elementwise import ElementwiseMixin
 
     V = TypeVar("V", bound=ElementwiseMixin)
 
 LARGEST_WRITTEN_OUT = 64  # beyond this, multiplying is slower and no more exact than exp2 and log2
 
 
-def power(base: V, exponent: Operand[V]) -> V:
+def power(base: V, exponent: V | ConstType) -> V:
     """base ** exponent."""
     if isinstance(exponent, (bool, int, float)):
         return constant_power(base, exponent)

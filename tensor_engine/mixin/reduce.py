@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import DType, dtypes, sum_acc_dtype
 from tensor_engine.helpers import ceildiv, prod
@@ -44,8 +44,12 @@ class ReduceMixin(JoinMixin):
         if op is Ops.MAX:
             raise ValueError(f"there is no largest or smallest of no elements: shape {self.shape}, axes {axes}")
         sizes = tuple(1 if i in axes else size for i, size in enumerate(self.shape))
-        result = self.const(self.dtype, identity_element(op, self.dtype)).expand(sizes)
+        result = self.const(self.dtype, self._identity(op)).expand(sizes)
         return result if keepdim else result._drop(axes)
+
+    def _identity(self, op: Ops) -> Any:
+        """The value that changes nothing under `op`."""
+        return identity_element(op, self.dtype)
 
     def _drop(self, axes: tuple[int, ...]) -> Self:
         """Without these axes, which have size 1."""
@@ -202,7 +206,7 @@ class ReduceMixin(JoinMixin):
         if self.shape[-1] <= LONGEST_DIRECT_SCAN:
             return self._scan_directly(op, inclusive=False)
         scanned = self._scan_last(op)
-        first = self.const_like(identity_element(op, self.dtype))._part(self.ndim - 1, 0, 1)
+        first = self.const_like(self._identity(op))._part(self.ndim - 1, 0, 1)
         return first.cat(scanned._part(self.ndim - 1, 0, self.shape[-1] - 1), dim=-1)
 
     def _scan_directly(self, op: Ops, inclusive: bool) -> Self:
@@ -210,5 +214,5 @@ class ReduceMixin(JoinMixin):
         length = self.shape[-1]
         here, there = self.counting(length).reshape(length, 1), self.counting(length)
         counts = there.le(here) if inclusive else there.lt(here)
-        candidates = counts.where(self.unsqueeze(-2), identity_element(op, self.dtype))
+        candidates = counts.where(self.unsqueeze(-2), self._identity(op))
         return candidates._reduce(op, -1, keepdim=False)
