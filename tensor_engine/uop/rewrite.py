@@ -21,7 +21,8 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
     Raises RewriteLoop if rules undo each other.
     """
     done: dict[UOp, UOp] = {}
-    pending: dict[UOp, UOp] = {}  # node → what it became and whose result it waits for
+    pending: dict[UOp, tuple[UOp, UOp]] = {}  # node → itself on rewritten operands, and what a rule made of that
+    active: set[UOp] = set()  # what waits for a result: to come back to one of these is to go round in circles
     stack = [root]
     budget = 100_000
     rewrite = rules.rewrite
@@ -31,7 +32,9 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
             stack.pop()
             continue
         if node in pending:
-            done[node] = done[pending.pop(node)]
+            current, result = pending.pop(node)
+            done[node] = done[current] = done[result]
+            active.discard(current)
             stack.pop()
             continue
         missing = [s for s in node.src if s not in done]
@@ -51,11 +54,10 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
             stack.pop()
             continue
         budget -= 1
-        if budget < 0 or result in pending:
+        if budget < 0 or result in active:
             raise RewriteLoop(f"rules undo each other at {current.op}: {current!r}")
-        pending[node] = result
-        if current is not node:
-            pending[current] = result
+        pending[node] = current, result
+        active.add(current)
         stack.append(result)
     return done[root]
 
