@@ -21,9 +21,9 @@ def decompose(sink: UOp, renderer: Renderer) -> UOp:
     """Only operations that `renderer` has are left."""
     sink = walk_rewrite(sink, pm_casts)
     sink = graph_rewrite(sink, pm_bfloat16)
-    sink = graph_rewrite(sink, pm_missing + pm_shifts, renderer)
+    sink = graph_rewrite(sink, pm_target, renderer)
     sink = walk_rewrite(sink, pm_division)
-    return graph_rewrite(sink, pm_missing + pm_identities, renderer)
+    return graph_rewrite(sink, pm_last, renderer)
 
 
 # ---- casts: the same value for every input on every machine ----------------------------------------------------------
@@ -247,3 +247,6 @@ def special_divisors(node: UOp, result: UOp, x: UOp, y: UOp) -> UOp:
 
 
 pm_division = PatternMatcher([(UPat({Ops.IDIV, Ops.MOD}, name="node", src=(x, y)), safe_division)])
+
+pm_target = pm_missing + pm_shifts
+pm_last = pm_missing + pm_identities

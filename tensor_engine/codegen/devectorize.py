@@ -20,9 +20,9 @@ def by_lanes(node: UOp, ctx: Renderer) -> UOp | None:
     return UOp(Ops.VECTORIZE, node.dtype, tuple(lanes))
 
 
-pm_devectorize = PatternMatcher([(UPat(GroupOp.ELEMENTWISE, name="node"), by_lanes)])
+pm_devectorize = PatternMatcher([(UPat(GroupOp.ELEMENTWISE, name="node"), by_lanes)]) + pm_identities
 
 
 def devectorize(sink: UOp, renderer: Renderer) -> UOp:
     """Vectors are left only where the renderer has instructions for them."""
-    return graph_rewrite(sink, pm_devectorize + pm_identities, renderer)
+    return graph_rewrite(sink, pm_devectorize, renderer)

@@ -95,6 +95,9 @@ class Ops(Enum):
     SOURCE = auto()  # arg: text
     BINARY = auto()  # arg: bytes
 
+    # Enum hashes names in Python; members are singletons, and the compiler looks them up all the time
+    __hash__ = object.__hash__
+
     def __lt__(self, other: Ops) -> bool:
         return self.value < other.value
 
@@ -133,6 +136,8 @@ class AxisType(Enum):
     THREAD = "thread"  # spread over CPU threads
     GLOBAL = "global"  # a GPU's grid
     LOCAL = "local"  # a GPU's workgroup
+
+    __hash__ = object.__hash__
 
     def __lt__(self, other: AxisType) -> bool:
         return self.value < other.value

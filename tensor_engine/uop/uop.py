@@ -23,26 +23,40 @@ class BufferArg(NamedTuple):
     size: int
 
 
-def _hashable(dtype: DType, arg: Any) -> Any:
-    """0.0 and -0.0, and all NaNs of one bit pattern, are told apart by their bits; so are 1, 1.0 and True."""
-    if type(arg) is float:
-        return struct.pack("d", arg)
-    return arg
+class _Entry(weakref.ref):  # type: ignore[type-arg]
+    """A node in the table of all nodes, and the key that it stands under."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+def _forget(entry: _Entry) -> None:
+    if UOpMeta.alive.get(entry.key) is entry:
+        del UOpMeta.alive[entry.key]
 
 
 class UOpMeta(type):
-    """Hash-consing: a second node with the same four fields is the first one."""
+    """Hash-consing: a second node with the same four fields is the first one.
 
-    alive: weakref.WeakValueDictionary[tuple[Any, ...], UOp] = weakref.WeakValueDictionary()
+    Float constants are told apart by their bits, because 0.0 == -0.0 and NaN != NaN.
+    """
+
+    alive: dict[tuple[Any, ...], _Entry] = {}
 
     def __call__(
         cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None
     ) -> UOp:
-        key = (op, dtype, src, arg if type(arg) is not float else _hashable(dtype, arg))
-        found = UOpMeta.alive.get(key)
-        if found is None:
-            UOpMeta.alive[key] = found = super().__call__(op, dtype, src, arg)
-        return found
+        key = (op, dtype, src, struct.pack("d", arg) if type(arg) is float else arg)
+        entry = UOpMeta.alive.get(key)
+        if entry is not None:
+            found = entry()
+            if found is not None:
+                return found
+        node = super().__call__(op, dtype, src, arg)
+        entry = _Entry(node, _forget)
+        entry.key = key
+        UOpMeta.alive[key] = entry
+        return node
 
 
 class derived:

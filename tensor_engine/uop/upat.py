@@ -6,6 +6,7 @@ first time it is used, because matching is the innermost loop of the compiler.
 """
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
@@ -170,22 +171,28 @@ class _RuleWriter:
         return self.constants["rule"]
 
 
+Compiled = Callable[[UOp, Any], Optional[UOp]]
+
+
+@functools.lru_cache(maxsize=None)
+def compile_rule(pattern: UPat, function: Callable[..., UOp | None]) -> Compiled:
+    """The rule as one Python function of a node and the context; rules are shared between tables."""
+    return _RuleWriter(function).compile(pattern)
+
+
 class PatternMatcher:
     """Rules in order; only those that can match a node's op are tried. `+` joins two tables."""
 
     def __init__(self, rules: Sequence[Rule]):
         self.rules = list(rules)
-        self.compiled: list[tuple[frozenset[Ops] | None, Callable[[UOp, Any], UOp | None]]] | None = None
-        self.table: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] = {}
+        self.table: dict[Ops, list[Compiled]] = {}
 
     def __add__(self, other: PatternMatcher) -> PatternMatcher:
         return PatternMatcher(self.rules + other.rules)
 
-    def rules_for(self, op: Ops) -> list[Callable[[UOp, Any], UOp | None]]:
+    def rules_for(self, op: Ops) -> list[Compiled]:
         """The compiled rules that can match a node with this op."""
-        if self.compiled is None:
-            self.compiled = [(p.ops, _RuleWriter(f).compile(p)) for p, f in self.rules]
-        self.table[op] = [rule for ops, rule in self.compiled if ops is None or op in ops]
+        self.table[op] = [compile_rule(p, f) for p, f in self.rules if p.ops is None or op in p.ops]
         return self.table[op]
 
     def rewrite(self, node: UOp, ctx: Any = None) -> UOp | None:
