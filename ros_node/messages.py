@@ -1,14 +1,13 @@
-"""Detections, labels and diagnostics as ROS messages, and detections back from one."""
+"""Images, detections, labels and diagnostics as ROS messages, and detections back from one."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header
 from vision_msgs.msg import (
     BoundingBox2D,
@@ -24,11 +23,13 @@ from vision_msgs.msg import (
 
 from ros_node.diagnostics import Status
 from tensor_engine.perception.detection import Detection
+from tensor_engine.perception.frame import Frame
+from tensor_engine.perception.sources import SECOND_NS
 
 
 def stamp_ns(stamp: Time) -> int:
     """A message's stamp in nanoseconds; negative before 1970."""
-    return stamp.sec * 1_000_000_000 + stamp.nanosec
+    return stamp.sec * SECOND_NS + stamp.nanosec
 
 
 def detections_message(header: Header, detections: Iterable[Detection]) -> Detection2DArray:
@@ -68,12 +69,25 @@ def label_info_message(stamp: Time, labels: Sequence[str], threshold: float) -> 
     return LabelInfo(header=Header(stamp=stamp), class_map=classes, threshold=threshold)
 
 
-def image_message(header: Header, pixels: np.ndarray) -> Image:
-    """BGR pixels uint8 [height, width, 3] as a raw image."""
-    height, width, channels = pixels.shape
-    message = Image(header=header, height=height, width=width, encoding="bgr8", step=width * channels)
-    message.data = array("B", pixels.tobytes())  # of what `data` takes, by far the fastest
-    return message
+def header_message(frame: Frame) -> Header:
+    """A frame's stamp and frame id."""
+    seconds, rest = divmod(frame.stamp_ns, SECOND_NS)
+    return Header(stamp=Time(sec=seconds, nanosec=rest), frame_id=frame.frame_id)
+
+
+def image_message(frame: Frame) -> Image | CompressedImage:
+    """A frame as the message that it came or could have come in."""
+    data = array("B", frame.octets.tobytes())  # of what `data` takes, by far the fastest
+    if frame.is_compressed:
+        return CompressedImage(header=header_message(frame), format=frame.encoding, data=data)
+    return Image(
+        header=header_message(frame),
+        height=frame.height,
+        width=frame.width,
+        encoding=frame.encoding,
+        step=frame.step,
+        data=data,
+    )
 
 
 def diagnostics_message(

@@ -189,7 +189,12 @@ class PerceptionNode(Node):
         cycle = Cycle(arrival.received, started, finished, published, result.times)
         self.times.record(cycle, self.parameters.deadline_ms / 1e3)
         if self._debug_image.get_subscription_count():
-            self._debug_image.publish(messages.image_message(header, annotate(frame, result.detections)))
+            self._publish_debug_image(frame, result)
+
+    def _publish_debug_image(self, frame: Frame, result: Result) -> None:
+        pixels = annotate(frame, result.detections)
+        drawn = Frame.from_array(pixels, "bgr8", frame.stamp_ns, frame.frame_id)
+        self._debug_image.publish(messages.image_message(drawn))
 
     def image_rejected(self, error: Exception) -> None:
         """Says in the log, not more than every few seconds, that an image could not be used."""

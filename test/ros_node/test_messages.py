@@ -57,11 +57,15 @@ def test_a_compressed_frame_is_told_by_its_bytes():
     assert frame_of_message(message).encoding == "jpeg"
 
 
-def test_an_image_of_pixels():
-    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
-    message = messages.image_message(header(), pixels)
-    assert (message.height, message.width, message.step, message.encoding) == (2, 4, 12, "bgr8")
-    assert bytes(message.data) == bytes(range(24))
+def test_a_raw_frame_becomes_its_message():
+    frame = Frame(np.arange(32, dtype=np.uint8), "rgb8", 2, 5, 16, -1_999_999_995, "camera")
+    message = messages.image_message(frame)
+    assert message == Image(header=header(-2, 5), height=2, width=5, encoding="rgb8", step=16, data=bytes(range(32)))
+
+
+def test_a_compressed_frame_becomes_its_message():
+    message = messages.image_message(Frame.from_file(b"\xff\xd8\xff", stamp_ns=7_000_000_009, frame_id="camera"))
+    assert message == CompressedImage(header=header(), format="jpeg", data=b"\xff\xd8\xff")
 
 
 def test_labels_are_numbered_in_their_order():
