@@ -34,6 +34,7 @@ def c_type(dtype: DType) -> str:
 
 # ---- helper functions that a kernel brings along when it uses them ------------------------------------------------
 
+HEADERS = ("#include <stdbool.h>", "#include <stdint.h>")
 HALF = "typedef _Float16 half;"
 BFLOAT = "typedef uint16_t bfloat;"
 BFLOAT_TO_FLOAT = """\
@@ -155,8 +156,9 @@ class _Kernel:
         self.uops = uops
         self.layout = Layout(uops)
         self.values: dict[UOp, Text] = {}
-        self.prelude: dict[str, None] = {}
+        self.scalars: dict[str, None] = {}
         self.vectors: dict[DType, None] = {}
+        self.helpers: dict[str, None] = {}
         self.body: list[str] = []
         self.depth = 1
         self.counts: dict[str, int] = {}
@@ -166,7 +168,7 @@ class _Kernel:
             EMIT.get(uop.op, _Kernel.unknown)(self, uop)
         signature = f"void {kernel_name(self.uops)}({', '.join(self.parameters())}) {{"
         types = [self.vector_typedef(dtype) for dtype in self.vectors]
-        return "\n".join([*self.headers(), *types, *self.prelude, signature, *self.body, "}", ""])
+        return "\n".join([*HEADERS, *self.scalars, *types, *self.helpers, signature, *self.body, "}", ""])
 
     def parameters(self) -> list[str]:
         stored = {_memory(u.src[0]) for u in self.uops if u.op is Ops.STORE}
@@ -175,9 +177,6 @@ class _Kernel:
         return [
             f"{'' if p in stored else 'const '}{self.type(p.dtype.base)}* restrict data{p.arg}" for p in pointers
         ] + [f"{self.type(v.dtype)} {v.arg[0]}" for v in variables]
-
-    def headers(self) -> list[str]:
-        return ["#include <stdbool.h>", "#include <stdint.h>"]
 
     def vector_typedef(self, dtype: DType) -> str:
         lane = "uint8_t" if dtypes.is_bool(dtype) else c_type(dtype.scalar())
@@ -189,9 +188,9 @@ class _Kernel:
     def type(self, dtype: DType) -> str:
         """The type's name, declared if C does not know it."""
         if dtype.name == "float16":
-            self.prelude[HALF] = None
+            self.scalars[HALF] = None
         elif dtype.name == "bfloat16":
-            self.prelude[BFLOAT] = None
+            self.scalars[BFLOAT] = None
         if dtype.count > 1:
             self.vectors[dtype] = None
         return c_type(dtype)
@@ -199,7 +198,7 @@ class _Kernel:
     def helper(self, text: str, *types: DType) -> None:
         for dtype in types:
             self.type(dtype)
-        self.prelude[text] = None
+        self.helpers[text] = None
 
     def line(self, text: str) -> None:
         self.body.append("  " * self.depth + text)
