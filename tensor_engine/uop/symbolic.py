@@ -165,13 +165,18 @@ def positive(node: UOp) -> bool:
     return node.arg > 0
 
 
+def runs_once(loop: UOp) -> bool:
+    """One iteration for certain; a loop whose length is computed may have none."""
+    return loop.vmax == 0 and loop.src[0].vmin > 0
+
+
 index = UPat.var("x", dtypes.index)
 
 pm_index = PatternMatcher(
     [
         (UPat(GroupOp.COMPARE, dtypes.bool, name="node"), choose_by_bounds),
         (UPat(GroupOp.COMMUTATIVE, name="node", src=(c, x)), const_right),
-        (UPat(Ops.RANGE, name="node", where=lambda r: r.vmax == 0), lambda node: UOp.const(node.dtype, 0)),
+        (UPat(Ops.RANGE, name="node", where=runs_once), lambda node: UOp.const(node.dtype, 0)),
         (UPat({Ops.IDIV, Ops.MOD, Ops.AND}, INTS, name="node"), choose_by_bounds),
         (UPat(Ops.MAX, WHOLE, src=[x, y]), larger_by_bounds),
         ((index // c1) // c2, divide_twice),
