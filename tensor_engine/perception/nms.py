@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from tensor_engine import Tensor, dtypes
-
-BLOCK = 16  # candidates that are settled together
+from tensor_engine.perception.kernels import collect, find_cut, run_kernel, suppress
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,25 @@ def best_anchors(scores: Tensor, allowed: Tensor, threshold: Tensor, count: int)
     """
     considered = allowed.where(scores, 0.0)
     best = considered.max(axis=1)
-    passed = (best > threshold).where(best, 0.0)
-    score, anchor = passed.topk(min(count, passed.shape[0]))
+    passed = (best > threshold.maximum(0.0)).where(best, 0.0).contiguous()
+    score, anchor = largest(passed, min(count, scores.shape[0]))
     label = considered[anchor].argmax(axis=1)
-    return Candidates(score, anchor.cast(dtypes.int32), label.cast(dtypes.int32))
+    return Candidates(score, anchor, label.cast(dtypes.int32))
+
+
+def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of float32 [N], best first, and where they stand, int32 [count]; ties by place.
+
+    None may be negative or NaN; a value of 0 is not taken, and what is missing to `count` is 0. Values are compared
+    by their bits, which have the same order.
+    """
+    keys = values.bitcast(dtypes.int32).contiguous()
+    cut = run_kernel(partial(find_cut, count=count), keys[:1] * 0, keys)
+    slots = run_kernel(collect, Tensor.arange(count + 2) * cut.eq(-1).cast(dtypes.int32), keys, cut)
+    places = slots[:count]
+    found = (Tensor.arange(count) < slots[count + 1]).where(values[places], 0.0)
+    best, order = found.topk(count)
+    return best, places[order]
 
 
 def overlaps(boxes: Tensor, threshold: Tensor) -> Tensor:
@@ -55,43 +70,5 @@ def keep_greedily(alive: Tensor, rivals: Tensor) -> Tensor:
     """What greedy suppression keeps: bool [K], the best first.
 
     alive bool [K]; rivals bool [K, K], symmetric. Candidate i stays if it is alive and no kept j < i is its rival.
-
-    Greedy suppression is sequential; here it is the fixed point of that sentence, reached by iteration from any
-    start. If all before i are right, one more iteration makes i right and all before it stay right. So the blocks
-    of BLOCK candidates are settled one after the other: what earlier blocks suppress is computed once a block,
-    and BLOCK iterations within the block (cheap: BLOCK * K pairs) make its members right one by one. All blocks
-    iterate alike, so that the program has two kernels, run again and again; after the round of the last block
-    every candidate is right, whatever the input.
     """
-    count = alive.shape[0]
-    blocks = -(-count // BLOCK)
-    missing = blocks * BLOCK - count
-    alive = alive.pad(((0, missing),))
-    index = Tensor.arange(blocks * BLOCK)
-    before = index.unsqueeze(1) > index
-    beats = rivals.pad(((0, missing), (0, missing))) & before
-    block = index // BLOCK
-    inside = block.unsqueeze(1) == block
-    from_outside = (beats & inside.logical_not()).contiguous()
-    within = diagonal_blocks(beats, blocks).contiguous()
-
-    keep = alive.contiguous()
-    for _ in range(blocks):
-        free = (alive & (from_outside & keep).any(axis=1).logical_not()).contiguous()
-        for _ in range(BLOCK):
-            keep = (free & suppressed_within(within, keep).logical_not()).contiguous()
-    return keep[:count]
-
-
-def diagonal_blocks(matrix: Tensor, blocks: int) -> Tensor:
-    """[blocks, BLOCK, BLOCK] from the diagonal of a bool [blocks * BLOCK, blocks * BLOCK]."""
-    tiles = matrix.reshape(blocks, BLOCK, blocks, BLOCK)
-    number = Tensor.arange(blocks)
-    own = (number.reshape(-1, 1, 1, 1) == number.reshape(1, 1, -1, 1)) & tiles
-    return own.any(axis=2)
-
-
-def suppressed_within(within: Tensor, keep: Tensor) -> Tensor:
-    """bool [K]: candidates with a kept rival before them in their own block."""
-    own = keep.reshape(-1, 1, BLOCK)
-    return (within & own).any(axis=2).flatten()
+    return run_kernel(suppress, alive.cast(dtypes.uint8), rivals.flatten()).cast(dtypes.bool)

@@ -13,7 +13,7 @@ from tensor_engine.perception.pipeline import Pipeline, Result
 from tensor_engine.perception.sources import Source, SourcedFrame
 from tensor_engine.perception.vision_msgs import DETECTION_ARRAY, Messages
 
-BAG_VERSION = 8  # read by ROS 2 Iron and later, and by Humble's tools
+BAG_VERSION: Final = 8  # read by ROS 2 Iron and later, and by Humble's tools
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perception.oracle import Box, greedy_nms
 
 from tensor_engine import Tensor
-from tensor_engine.perception.nms import best_anchors, is_finite, keep_greedily, overlaps
+from tensor_engine.perception.nms import best_anchors, is_finite, keep_greedily, largest, overlaps
 
 
 def kept_by_definition(alive, rivals) -> list[bool]:
@@ -25,7 +25,7 @@ def keep(alive, rivals) -> list[bool]:
 
 
 # one size a few: every size is another program to compile
-@given(st.sampled_from([1, 16, 37]), st.integers(0, 2**32 - 1), st.floats(0, 1))
+@given(st.sampled_from([1, 2, 3, 37]), st.integers(0, 2**32 - 1), st.floats(0, 1))
 @settings(max_examples=40, deadline=None)
 def test_random_rivalries(count, seed, density):
     rng = np.random.default_rng(seed)
@@ -124,3 +124,22 @@ def test_against_a_stable_sort(seed):
     assert score[: len(order)].tolist() == best[order].tolist()
     assert label[: len(order)] == scores[order].argmax(axis=1).tolist()
     assert not score[len(order) :].any()
+
+
+@pytest.mark.parametrize("count", [1, 8, 40])
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 9, 10**6]))
+@settings(max_examples=15, deadline=None)
+def test_the_largest_of_many_with_ties(count, seed, kinds):
+    """Fewer, as many and more values above 0 than wanted; few kinds of values make ties at the cut."""
+    rng = np.random.default_rng(seed)
+    values = (rng.integers(0, kinds, 40) / kinds * rng.integers(0, 2, 40)).astype(np.float32)
+    best, places = (t.numpy() for t in largest(Tensor(values), count))
+    order = [i for i in np.argsort(-values, kind="stable") if values[i] > 0][:count]
+    assert places[: len(order)].tolist() == order
+    np.testing.assert_array_equal(best, np.pad(values[order], (0, count - len(order))))
+
+
+def test_values_beyond_one_and_infinite_ones_are_in_order():
+    best, places = largest(Tensor([1e-30, np.inf, 0.0, 3e38, 1e-42]), 5)
+    assert places.tolist()[:4] == [1, 3, 0, 4]
+    assert best.tolist()[:2] == [np.inf, float(np.float32(3e38))]
