@@ -89,12 +89,15 @@ class StoreChooser:
 
     def store(self, node: UOp) -> None:
         """Store this value, or, if it is only another view of one, what it is a view of."""
+        path: list[UOp] = []
         while node.op in LAYOUT or node.op is Ops.DETACH:
+            path.append(node)
             node = node.src[0]
         if node.op in LEAVES or (node.op in GroupOp.MOVEMENT and node.base.op in LEAVES and node.op is not Ops.PAD):
             return
         self.stored.add(node)
-        self.measure(node)
+        for changed in (node, *reversed(path)):
+            self.measure(changed)
 
     # ---- from the users to the operands: who would do the same work again?
 

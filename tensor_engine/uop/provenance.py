@@ -23,15 +23,24 @@ def record(node: UOp) -> None:
 
 def where(node: UOp) -> str:
     """`file:line` where `node`, or else the nearest operand that a user wrote, was written; "" if none was."""
-    written = (n.__dict__.get("provenance") for n in reversed(node.toposort()))
-    found = next((line for line in written if line is not None), None)
+    found = _nearest(node)
     return f"{found[0]}:{found[1]}" if found else ""
 
 
+def _nearest(node: UOp) -> tuple[str, int] | None:
+    level, seen = [node], {node}
+    while level:
+        for candidate in level:
+            if "provenance" in candidate.__dict__:
+                return candidate.__dict__["provenance"]
+        level = [s for s in dict.fromkeys(s for n in level for s in n.src) if s not in seen]
+        seen.update(level)
+    return None
+
+
 def inherit(node: UOp, origin: UOp) -> UOp:
-    """`node` was made for `origin`, and was written where that was."""
-    found = where(origin)
-    if found:
-        file, _, line = found.rpartition(":")
-        node.__dict__["provenance"] = (file, int(line))
+    """`node` takes the place of `origin`, and was written where that was."""
+    found = origin.__dict__.get("provenance")
+    if found is not None and "provenance" not in node.__dict__:
+        node.__dict__["provenance"] = found
     return node

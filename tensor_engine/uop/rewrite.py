@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensor_engine.uop.provenance import inherit
 from tensor_engine.uop.upat import PatternMatcher
 from tensor_engine.uop.uop import UOp
 
@@ -33,7 +34,7 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
             continue
         if node in pending:
             current, result = pending.pop(node)
-            done[node] = done[current] = done[result]
+            done[node] = done[current] = inherit(done[result], node)
             active.discard(current)
             stack.pop()
             continue
@@ -50,7 +51,7 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
             continue
         result = rewrite(current, ctx)
         if result is None:
-            done[current] = done[node] = current
+            done[current] = done[node] = inherit(current, node)
             stack.pop()
             continue
         budget -= 1
