@@ -44,7 +44,7 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     places = slots[:count]
     found = (Tensor.arange(count) < slots[count + 1]).where(values[places], 0.0)
     best, order = found.topk(count)
-    return best, places[order]
+    return best, places[order].contiguous()
 
 
 def overlaps(boxes: Tensor, threshold: Tensor) -> Tensor:
