@@ -7,7 +7,7 @@ from tensor_engine.nn.onnx.graph import Graph, Node
 # operators through which shapes flow: to know what they give, one must know what they take
 SHAPE_ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less"),
-    *("LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Round", "Sqrt", "Sub", "Where"),
+    *("LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Relu", "Round", "Sqrt", "Sub", "Where"),
     *("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"),
     *("Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Range", "Reshape", "ScatterND"),
     *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),

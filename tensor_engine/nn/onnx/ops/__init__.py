@@ -13,10 +13,12 @@ from tensor_engine.nn.onnx.ops import (  # noqa: F401
     normalization,
     pool,
     quantize,
+    recurrent,
     reduce,
     resize,
     sampling,
     sequence,
+    signal,
 )
 from tensor_engine.nn.onnx.ops.table import Operator, find_operator, operator, operator_names
 

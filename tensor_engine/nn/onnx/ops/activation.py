@@ -2,6 +2,7 @@
 
 import math
 
+from tensor_engine.dtype import dtypes, least_upper_dtype
 from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.tensor import Tensor
 
@@ -33,7 +34,7 @@ def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @operator("Celu")
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
-    return x.celu(alpha)
+    return x.cast(least_upper_dtype(x.dtype, dtypes.float32)).celu(alpha).cast(x.dtype)
 
 
 @operator("Selu")

@@ -13,7 +13,7 @@ Body = Callable[..., list[Value]]  # a subgraph as a function
 
 
 @operator("If")
-def if_(condition: Value, *, then_branch: Body, else_branch: Body) -> tuple[Value, ...]:
+def if_(condition: np.ndarray | Tensor, *, then_branch: Body, else_branch: Body) -> tuple[Value, ...]:
     """One branch if the condition is known; otherwise both, and the result is chosen element by element."""
     if is_host(condition):
         return tuple(then_branch() if condition.item() else else_branch())
@@ -56,6 +56,20 @@ def _stacked(rows: list[Value], axis: int) -> Value:
         return np.stack(rows, axis)
     tensors = [to_tensor(row) for row in rows]
     return tensors[0].stack(*tensors[1:], dim=axis)
+
+
+@operator("Scan")
+def scan_of_batch(
+    lengths: Value, *values: Value, body: Body, num_scan_inputs: int, directions: list[int] | None = None
+) -> tuple[Value, ...]:
+    """Opset 8: all values have a batch dimension in front, and sequences their whole length."""
+    if lengths is not None:
+        raise OnnxError("sequences of different lengths are not supported")
+    rows = [
+        scan(*(v[i] for v in values), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+        for i in range(values[0].shape[0])
+    ]
+    return tuple(_stacked(list(column), 0) for column in zip(*rows))
 
 
 @operator("Scan", since=9)

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from tensor_engine.dtype import dtypes
+from tensor_engine.dtype import dtypes, least_upper_dtype
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.nn.onnx.value import Value, dtype_of, is_host, to_tensor
@@ -97,11 +97,20 @@ for _name, _function in BINARY.items():
 @operator("Mod")
 def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
     """The remainder with the divisor's sign, or with `fmod` the dividend's."""
-    remainder = a - (a / b).floor() * b if dtypes.is_float(a.dtype) else a % b
-    if not fmod:
+    if dtypes.is_int(a.dtype):
+        remainder = a - _div(a, b) * b
+    else:
+        wide = least_upper_dtype(a.dtype, dtypes.float32)
+        remainder = _float_remainder(a.cast(wide), b.cast(wide)).cast(a.dtype)
+    if fmod:
         return remainder
-    has_other_sign = (remainder != 0) & ((remainder < 0) != (a < 0))
-    return has_other_sign.where(remainder - b, remainder)
+    has_other_sign = (remainder != 0) & ((remainder < 0) != (b < 0))
+    return has_other_sign.where(remainder + b, remainder)
+
+
+def _float_remainder(a: Tensor, b: Tensor) -> Tensor:
+    """With the dividend's sign. Nothing finite goes into infinity."""
+    return (b.isinf() & a.isfinite()).where(a, a - (a / b).trunc() * b)
 
 
 @operator("Pow")
@@ -158,7 +167,13 @@ def _clip(x, low, high):
 
 @operator("BitShift")
 def bit_shift(x: Tensor, amount: Tensor, *, direction: str) -> Tensor:
-    return x << amount if direction == "LEFT" else x >> amount
+    """An amount outside 0 … width - 1 shifts everything out: to 0, or -1 for a negative number to the right."""
+    last = x.dtype.bits - 1
+    is_inside = (amount >= 0) & (amount <= last)
+    amount = is_inside.where(amount, last)
+    if direction == "RIGHT":
+        return (is_inside | (x < 0)).where(x >> amount, 0)
+    return is_inside.where(x << amount, 0)
 
 
 @operator("IsInf")
@@ -180,7 +195,8 @@ def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "
 @operator("BitCast")
 def bit_cast(x: Tensor, *, to: int) -> Tensor:
     """The same bits read as another type of the same width."""
-    return x.bitcast(dtype_of(to))
+    bits = x.cast(dtypes.uint8) if x.dtype == dtypes.bool else x
+    return bits.bitcast(dtype_of(to))
 
 
 @operator("Dropout")

@@ -9,7 +9,7 @@ import numpy as np
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
 
-SIZE_DEPENDS_ON_VALUES = ("Compress", "NonMaxSuppression", "NonZero", "Unique")
+SIZE_DEPENDS_ON_VALUES = ("Compress", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "Unique")
 TEXT = ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
 
 

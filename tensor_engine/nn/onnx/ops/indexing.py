@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensor_engine.dtype import dtypes
 from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.nn.onnx.value import Value, is_host, to_tensor
 from tensor_engine.tensor import Tensor
@@ -122,3 +123,20 @@ def one_hot(indices: Tensor, depth: np.ndarray, values: Tensor, *, axis: int = -
     axis = axis % (indices.ndim + 1)
     places = Tensor.arange(size, device=indices.device).reshape(-1, *[1] * (indices.ndim - axis))
     return (_from_start(indices, size).unsqueeze(axis) == places).where(values[1], values[0])
+
+
+@operator("TensorScatter")
+def tensor_scatter(
+    cache: Tensor, update: Tensor, start: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
+) -> Tensor:
+    """The cache with the update written along the axis, from a place of its own for each batch entry.
+
+    `circular` goes on at the front behind the end.
+    """
+    axis %= cache.ndim
+    size, count = cache.shape[axis], update.shape[axis]
+    steps = Tensor.arange(count, dtype=dtypes.int64, device=cache.device).reshape(-1, *[1] * (cache.ndim - axis - 1))
+    places = steps if start is None else steps + start.reshape(-1, *[1] * (cache.ndim - 1))
+    if mode == "circular":
+        places = places % size
+    return cache.scatter(axis, places.expand(*update.shape), update)

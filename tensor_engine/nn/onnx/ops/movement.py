@@ -170,10 +170,12 @@ def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
 
 
 @operator("SpaceToDepth")
-def space_to_depth(x: Tensor, *, blocksize: int) -> Tensor:
+def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
+    """Blocks of pixels become channels; `mode` as for DepthToSpace."""
     batch, channels, height, width = x.shape
     b = blocksize
-    blocks = x.reshape(batch, channels, height // b, b, width // b, b).permute(0, 3, 5, 1, 2, 4)
+    blocks = x.reshape(batch, channels, height // b, b, width // b, b)
+    blocks = blocks.permute(0, 3, 5, 1, 2, 4) if mode == "DCR" else blocks.permute(0, 1, 3, 5, 2, 4)
     return blocks.reshape(batch, channels * b * b, height // b, width // b)
 
 

@@ -11,17 +11,33 @@ from tensor_engine.tensor import Tensor
 Axes = tuple[int, ...] | None
 
 
+def _extreme(x: Tensor, axes: Axes, keepdim: bool, largest: bool) -> Tensor:
+    """The largest or smallest element; of none, what every other one beats."""
+    reduced = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
+    if all(x.shape[axis] for axis in reduced):
+        return x.max(axes, keepdim=keepdim) if largest else x.min(axes, keepdim=keepdim)
+    kept = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
+    shape = kept if keepdim else [size for axis, size in enumerate(kept) if axis not in reduced]
+    return Tensor.full(tuple(shape), x.dtype.min if largest else x.dtype.max, dtype=x.dtype, device=x.device)
+
+
+def _log_sum_exp(x: Tensor, axes: Axes, keepdim: bool) -> Tensor:
+    if 0 in x.shape:
+        return x.sum(axes, keepdim=keepdim).log()
+    return x.logsumexp(axes, keepdim=keepdim)
+
+
 REDUCTIONS: dict[str, Callable[[Tensor, Axes, bool], Tensor]] = {
     "ReduceSum": lambda x, axes, keep: x.sum(axes, keepdim=keep),
     "ReduceMean": lambda x, axes, keep: x.mean(axes, keepdim=keep),
-    "ReduceMax": lambda x, axes, keep: x.max(axes, keepdim=keep),
-    "ReduceMin": lambda x, axes, keep: x.min(axes, keepdim=keep),
+    "ReduceMax": lambda x, axes, keep: _extreme(x, axes, keep, largest=True),
+    "ReduceMin": lambda x, axes, keep: _extreme(x, axes, keep, largest=False),
     "ReduceProd": lambda x, axes, keep: x.prod(axes, keepdim=keep),
     "ReduceL1": lambda x, axes, keep: x.abs().sum(axes, keepdim=keep),
     "ReduceL2": lambda x, axes, keep: (x * x).sum(axes, keepdim=keep).sqrt(),
     "ReduceSumSquare": lambda x, axes, keep: (x * x).sum(axes, keepdim=keep),
     "ReduceLogSum": lambda x, axes, keep: x.sum(axes, keepdim=keep).log(),
-    "ReduceLogSumExp": lambda x, axes, keep: x.logsumexp(axes, keepdim=keep),
+    "ReduceLogSumExp": _log_sum_exp,
 }
 AXES_ARE_INPUT_SINCE = {"ReduceSum": 13}  # 18 for the others
 

@@ -1,10 +1,15 @@
 """Reading images at computed positions."""
 
+import math
 from itertools import product
+
+import numpy as np
 
 from tensor_engine.dtype import dtypes
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
+from tensor_engine.nn.onnx.ops.window import Window
+from tensor_engine.nn.onnx.value import numpy_dtype_of, to_tensor
 from tensor_engine.tensor import Tensor
 
 Taps = list[tuple[Tensor, Tensor]]  # positions along one dimension, and the weights of what is there
@@ -177,3 +182,48 @@ def _clamped_taps(coordinate: Tensor, size: int) -> Taps:
     part = inside - low
     taps = [(low, 1 - part), ((low + 1).minimum(size - 1), part)]
     return [(place.cast(dtypes.int32), exists.where(weight, 0)) for place, weight in taps]
+
+
+@operator("DeformConv")
+def deform_conv(
+    x: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    dilations: list[int] | None = None,
+    group: int = 1,
+    kernel_shape: list[int] | None = None,
+    offset_group: int = 1,
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    """Zhu et al., "Deformable ConvNets v2", 2018: each element of the kernel reads at a place moved by an offset."""
+    batch, channels, height, width = x.shape
+    window = Window((height, width), weight.shape[2:], strides, dilations, "NOTSET", pads)
+    rows, columns = offset.shape[2:]
+    count = math.prod(window.kernel)
+    moved = offset.reshape(batch * offset_group, count, 2, rows, columns)
+    y, x_ = (moved[:, :, i] + _kernel_places(window, (rows, columns), i, x) for i in range(2))
+    taps = [_taps(c.reshape(batch * offset_group, -1), "linear") for c in (y, x_)]
+    images = x.reshape(batch * offset_group, channels // offset_group, -1)
+    samples = _weighted_sum(images, taps, [height, width], 0, "zeros")
+    if mask is not None:
+        samples = samples * mask.reshape(batch * offset_group, 1, -1)
+    elements = samples.reshape(batch, group, channels // group, count, rows * columns).flatten(2, 3)
+    kernel = weight.reshape(group, weight.shape[0] // group, -1)
+    result = (kernel @ elements).reshape(batch, -1, rows, columns)
+    return result if bias is None else result + bias.reshape(-1, 1, 1)
+
+
+def _kernel_places(window: Window, places: tuple[int, int], dimension: int, like: Tensor) -> Tensor:
+    """[kernel elements, rows, columns]: the row (0) or column (1) that each element would read without an offset."""
+    offsets = np.arange(window.kernel[dimension]) * window.dilations[dimension]
+    starts = np.arange(places[dimension]) * window.strides[dimension] - window.pads[dimension][0]
+    if dimension == 0:
+        grid = offsets[:, None, None, None] + starts[None, None, :, None]
+    else:
+        grid = offsets[None, :, None, None] + starts[None, None, None, :]
+    grid = np.broadcast_to(grid, (*window.kernel, *places)).reshape(-1, *places)
+    return to_tensor(grid.astype(numpy_dtype_of(like.dtype)), like.device)

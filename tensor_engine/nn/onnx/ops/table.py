@@ -2,8 +2,9 @@
 
 The signature of such a function is its whole declaration. Positional parameters are the operator's inputs, in the
 specification's order: one annotated `Tensor` is handed over as a Tensor, `np.ndarray` as a host array (the value
-must be known while the graph is built), `Value` as it comes. Keyword parameters are the attributes, with the
-specification's defaults. The keyword `output_count`, where there is one, is the number of outputs the node asks for.
+must be known while the graph is built), both as a host array if possible, `Value` as it comes. Keyword parameters
+are the attributes, with the specification's defaults. The keyword `output_count`, where there is one, is the number
+of outputs the node asks for.
 """
 
 import inspect
@@ -68,9 +69,10 @@ class Operator:
     def _argument(self, position: int, value: Value, device: str | None) -> Value:
         if value is None:
             return None
-        if self.wants(Tensor, position):
+        wants_tensor, wants_host = self.wants(Tensor, position), self.wants(np.ndarray, position)
+        if wants_tensor and not wants_host:
             return to_tensor(value, device)
-        if self.wants(np.ndarray, position) and not is_host(value):
+        if wants_host and not wants_tensor and not is_host(value):
             raise OnnxError(
                 f"its input '{self.input(position).name}' decides shapes, so it must be known when the graph is built, "
                 "but it is computed from the values of tensors"
