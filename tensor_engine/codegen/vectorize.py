@@ -1,7 +1,8 @@
 """Vectorisation: a loop of kind VECTOR becomes the lanes of vector instructions.
 
 Everything that depends on the loop becomes a vector; what does not is a scalar, given to all lanes where it meets one.
-A load or store whose address moves by one element a lane becomes one vector access; any other is done lane by lane.
+A load or store whose address moves by one element a lane becomes one vector access. A load that moves by a few
+elements picks its lanes from several vectors. Any other access is done lane by lane.
 """
 from __future__ import annotations
 
@@ -10,6 +11,9 @@ from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.symbolic import pm_symbolic, simplify
 from tensor_engine.uop.uop import UOp, as_index
+
+# Of elements further apart than this, lanes are loaded one by one.
+MAX_STRIDE = 3
 
 
 def vectorize(sink: UOp, masked_memory: bool) -> UOp:
@@ -81,12 +85,14 @@ class Vectorizer:
         """The scalar node in one iteration of the loop."""
         return simplify(node.substitute({self.loop: as_index(number)}))
 
-    def steps_by_one(self, address: UOp) -> bool:
-        """Does the address move by one element a lane, and its gate, if it has one, fit?"""
+    def stride(self, address: UOp) -> int:
+        """By how many elements the address moves a lane; 0 if it moves otherwise, or its gate differs by lane."""
         form = linear_form(address.src[1])
-        if form.terms.get(self.loop) != 1 or any(self.depends(t) for t in form.terms if t is not self.loop):
-            return False
-        return self.masked or not any(self.depends(gate) for gate in address.src[2:])
+        if any(self.depends(term) for term in form.terms if term is not self.loop):
+            return 0
+        step = form.terms.get(self.loop, 0)
+        gated = any(self.depends(gate) for gate in address.src[2:])
+        return step if not gated or step == 1 and self.masked else 0
 
     def wide_address(self, address: UOp) -> UOp:
         """The address of lane 0, with a gate a lane if the gate depends on the lane."""
@@ -95,13 +101,29 @@ class Vectorizer:
 
     def load(self, node: UOp) -> UOp:
         address, dtype = node.src[0], node.dtype.vec(self.count)
-        if self.steps_by_one(address):
+        step = self.stride(address)
+        if step == 1:
             return UOp(Ops.LOAD, dtype, (self.wide_address(address), *(self.lanes(s) for s in node.src[1:])))
+        if 1 < step <= MAX_STRIDE and len(address.src) == 2:
+            return self.strided_load(node, step)
         return UOp(Ops.VECTORIZE, dtype, tuple(self.lane(node, i) for i in range(self.count)))
+
+    def strided_load(self, node: UOp, step: int) -> UOp:
+        """Every second (third, …) element: picked from vectors that together cover them all and nothing beyond."""
+        pointer, offset = node.src[0].src
+        first, dtype = self.lane(offset, 0), node.dtype.vec(self.count)
+        last = (self.count - 1) * step
+        starts = [min(start, last + 1 - self.count) for start in range(0, last + 1, self.count)]
+        vectors = [UOp(Ops.LOAD, dtype, (pointer.index(simplify(first + start)),)) for start in starts]
+        lanes: list[UOp] = []
+        for wanted in range(0, last + 1, step):
+            number = min(wanted // self.count, len(starts) - 1)
+            lanes.append(UOp(Ops.GEP, node.dtype, (vectors[number],), (wanted - starts[number],)))
+        return UOp(Ops.VECTORIZE, dtype, tuple(lanes))
 
     def store(self, node: UOp) -> UOp:
         address, value = node.src
         vector = self.lanes(value)
-        if self.steps_by_one(address):
+        if self.stride(address) == 1:
             return UOp(Ops.STORE, node.dtype, (self.wide_address(address), vector))
         return UOp.group(*(self.lane(address, i).store(vector.lane(i)) for i in range(self.count)))

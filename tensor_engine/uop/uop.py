@@ -297,8 +297,8 @@ class UOp(OpMixin, metaclass=UOpMeta):
     # ---- inside kernels
 
     def index(self, offset: UOp, gate: UOp | None = None) -> UOp:
-        """The address of an element of this pointer."""
-        return UOp(Ops.INDEX, self.dtype, (self, offset) if gate is None else (self, offset, gate))
+        """The address of an element of this pointer; its dtype is the element's."""
+        return UOp(Ops.INDEX, self.dtype.base, (self, offset) if gate is None else (self, offset, gate))
 
     def load(self, *alternative: UOp, dtype: DType | None = None) -> UOp:
         """What lies at this address or in this register."""

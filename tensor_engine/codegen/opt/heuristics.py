@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tensor_engine.codegen.opt.options import Option, apply_option
+from tensor_engine.codegen.vectorize import MAX_STRIDE
+from tensor_engine.helpers import prod
 from tensor_engine.renderer import Renderer
 from tensor_engine.uop.linear_form import linear_form
 from tensor_engine.uop.op import AxisType, Ops
@@ -13,8 +15,8 @@ from tensor_engine.uop.uop import UOp
 SHORT_REDUCE = 16
 # So much code a loop body may become.
 MAX_BODY = 96
-# What a lane costs that is loaded alone, in contiguous vector loads.
-SCATTERED = 3.0
+# What a vector costs whose lanes are loaded alone, in contiguous vector loads.
+SCATTERED = 12.0
 
 
 class Nest(NamedTuple):
@@ -96,31 +98,40 @@ class Lanes(NamedTuple):
 
 def choose_lanes(nest: Nest, renderer: Renderer) -> Lanes | None:
     """The loop along which most memory is contiguous; the store counts most, for it cannot be shared."""
+    weights = [iterations(address, nest) for address in nest.loads]
     best: tuple[float, Lanes] | None = None
     for loop in (*nest.loops[::-1], *dict.fromkeys(nest.reduces[::-1])):
         count = lane_count(nest, loop, renderer)
         if count < 2:
             continue
-        cost = sum(lane_cost(address, loop) for address in nest.loads) / count
+        cost = sum(lane_cost(a, loop) * weight for a, weight in zip(nest.loads, weights)) / count
         if loop in nest.loops:
             cost += 2 * lane_cost(nest.store, loop) / count
         elif not can_reduce_in_lanes(nest, loop):
             continue
         else:
-            cost += 1.0 / size_of(loop) * count  # the lanes are combined at the end
+            cost += count  # the lanes are combined at the end
         if best is None or cost < best[0]:
             best = (cost, Lanes(loop, count))
-    scalar = float(len(nest.loads) + 2)
+    scalar = float(sum(weights) + 2)
     return best[1] if best is not None and best[0] < scalar else None
 
 
+def iterations(address: UOp, nest: Nest) -> int:
+    """How often a load is done for each element that is stored."""
+    return prod(size_of(loop) for loop in set(nest.reduces) & address.ranges)
+
+
 def lane_cost(address: UOp, loop: UOp) -> float:
+    """What it costs to load (or store) a vector, in vector loads."""
     if address.op is not Ops.INDEX:
         return 0.0
     step = stride(address, loop)
     if step == 0:
         return 0.5
-    return 1.0 if step == 1 else SCATTERED * 4
+    if step is not None and 1 < step <= MAX_STRIDE:
+        return 1.0 + step
+    return 1.0 if step == 1 else SCATTERED
 
 
 def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
