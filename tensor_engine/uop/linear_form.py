@@ -89,10 +89,17 @@ def canonical_sum(node: UOp) -> UOp | None:
 
 
 def _split(form: LinearForm, divisor: int) -> tuple[LinearForm, LinearForm]:
-    """The multiples of `divisor`, divided by it, and the rest."""
-    whole = {t: c // divisor for t, c in form.terms.items() if c % divisor == 0}
-    rest = {t: c for t, c in form.terms.items() if c % divisor}
-    return LinearForm(whole, form.constant // divisor), LinearForm(rest, form.constant % divisor)
+    """The multiples of `divisor`, divided by it, and the rest: 163·k is once 162·k, and k."""
+    whole = {t: _towards_zero(c, divisor) for t, c in form.terms.items()}
+    rest = {t: c - whole[t] * divisor for t, c in form.terms.items()}
+    return (
+        LinearForm({t: c for t, c in whole.items() if c}, form.constant // divisor),
+        LinearForm({t: c for t, c in rest.items() if c}, form.constant % divisor),
+    )
+
+
+def _towards_zero(value: int, divisor: int) -> int:
+    return value // divisor if value >= 0 else -(-value // divisor)
 
 
 def fold_division(node: UOp) -> UOp | None:
