@@ -102,6 +102,11 @@ def sources() -> list[Path]:
     return sorted(LIBRARY.rglob("*.py"))
 
 
+def test_every_folder_with_modules_gets_installed():
+    folders = {file.parent for file in sources()}
+    assert not [str(folder.relative_to(REPOSITORY)) for folder in folders if not (folder / "__init__.py").exists()]
+
+
 def imported_modules(file: Path) -> set[str]:
     """The absolute names of the modules that a file imports, save those for type checkers only."""
     package = file.relative_to(REPOSITORY).parent.parts
