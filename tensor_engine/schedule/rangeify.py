@@ -6,9 +6,11 @@ result, the indices are carried down to the buffers, where they become addresses
 """
 from __future__ import annotations
 
-from typing import Callable, Iterator, NamedTuple
+import functools
+from typing import Any, Callable, Iterator, NamedTuple
 
 from tensor_engine.helpers import argsort, prod, strides_for_shape
+from tensor_engine.uop.linear_form import weighted_sum
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.symbolic import simplify
 from tensor_engine.uop.uop import UOp, as_index, sint
@@ -36,10 +38,7 @@ def both(first: UOp | None, second: UOp | None) -> UOp | None:
 
 def flat_index(index: Index, shape: tuple[sint, ...]) -> UOp:
     """The row-major position."""
-    total = ZERO
-    for position, stride in zip(index, strides_for_shape(shape)):
-        total = total + position * stride
-    return simplify(total)
+    return weighted_sum(zip(index, strides_for_shape(shape)))
 
 
 def unflatten_index(flat: UOp, shape: tuple[sint, ...]) -> Index:
@@ -191,19 +190,24 @@ def load(address: UOp, node: UOp) -> UOp:
 
 def moved_index(node: UOp, index: Index) -> Index:
     """Where the element `index` of a movement operation (other than PAD) lies in its operand."""
-    below = node.src[0].shape
-    if node.op is Ops.RESHAPE:
-        return reshape_index(index, node.shape, below)
-    if node.op is Ops.PERMUTE:
-        return tuple(index[i] for i in argsort(node.arg))
-    if node.op is Ops.EXPAND:
+    return index_below(node.op, node.arg, node.shape, node.src[0].shape, index)
+
+
+@functools.lru_cache(maxsize=8192)  # layers of a network repeat each other's shapes
+def index_below(op: Ops, arg: Any, shape: tuple[sint, ...], below: tuple[sint, ...], index: Index) -> Index:
+    """The index into an operand of shape `below` that a movement operation turns `index` into."""
+    if op is Ops.RESHAPE:
+        return reshape_index(index, shape, below)
+    if op is Ops.PERMUTE:
+        return tuple(index[i] for i in argsort(arg))
+    if op is Ops.EXPAND:
         return tuple(ZERO if size == 1 else position for position, size in zip(index, below))
-    if node.op is Ops.SHRINK:
-        return tuple(simplify(position + start) for position, (start, _) in zip(index, node.arg))
-    if node.op is Ops.FLIP:
-        flipped = zip(index, below, node.arg)
+    if op is Ops.SHRINK:
+        return tuple(simplify(position + start) if start else position for position, (start, _) in zip(index, arg))
+    if op is Ops.FLIP:
+        flipped = zip(index, below, arg)
         return tuple(simplify(position * -1 + (size - 1)) if flip else position for position, size, flip in flipped)
-    raise NotImplementedError(f"{node.op} is not a movement operation")
+    raise NotImplementedError(f"{op} is not a movement operation")
 
 
 def kernel_loops(node: UOp, memory_of: Callable[[UOp], UOp | None], address: Callable[[Index], UOp]) -> UOp:

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Iterable, NamedTuple
 
-from tensor_engine.dtype import DType
+from tensor_engine.dtype import DType, dtypes
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
@@ -16,11 +16,11 @@ class LinearForm(NamedTuple):
     constant: int
 
 
-def linear_form(node: UOp) -> LinearForm:
-    """Take sums and constant multiples apart; equal terms are collected."""
+def linear_form(*parts: tuple[UOp, int] | UOp) -> LinearForm:
+    """Take a sum of nodes, or of (node, factor) pairs, apart into terms; equal terms are collected."""
     terms: dict[UOp, int] = {}
     constant = 0
-    stack = [(node, 1)]
+    stack = [part if isinstance(part, tuple) else (part, 1) for part in parts]
     while stack:
         part, factor = stack.pop()
         if part.op is Ops.ADD:
@@ -32,6 +32,11 @@ def linear_form(node: UOp) -> LinearForm:
         else:
             terms[part] = terms.get(part, 0) + factor
     return LinearForm({t: c for t, c in terms.items() if c}, constant)
+
+
+def weighted_sum(parts: Iterable[tuple[UOp, int]]) -> UOp:
+    """Σ factor·node of simplified indices, simplified."""
+    return rebuild(_recombine(linear_form(*parts)), dtypes.index)
 
 
 def _order(node: UOp) -> tuple[int, object, object]:
