@@ -304,7 +304,7 @@ class KernelSegment:
     def __init__(self, launches: list[Launch]):
         self.launches = launches
         calls = [
-            KernelCall(launch.kernel.program, tuple(b.opaque for b in launch.buffers))
+            KernelCall(launch.kernel.program, tuple(b.opaque for b in launch.buffers), launch.vals)
             for launch in launches
             if launch.kernel is not None
         ]
@@ -323,7 +323,7 @@ class LaunchSegment:
     """Launches one by one: copies between devices, and everything while DEBUG wants to see each kernel."""
 
     def __init__(self, launches: list[Launch]):
-        self.launches = [Launch(launch.kernel, launch.buffers) for launch in launches]
+        self.launches = launches
         self.buffers = [list(launch.buffers) for launch in launches]
 
     def set_buffer(self, call: int, position: int, buffer: Buffer) -> None:
@@ -333,7 +333,7 @@ class LaunchSegment:
     def run(self) -> None:
         """Launch in order."""
         for launch, buffers in zip(self.launches, self.buffers):
-            realize.run_launch(Launch(launch.kernel, tuple(buffers)))
+            realize.run_launch(launch._replace(buffers=tuple(buffers)))
 
 
 Segment = Union[KernelSegment, LaunchSegment]

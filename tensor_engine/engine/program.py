@@ -20,11 +20,12 @@ MAX_PROGRAMS = 4096
 
 
 class Kernel(NamedTuple):
-    """A loaded kernel and what it does each time it runs."""
+    """A loaded kernel and what it does each time it runs. Its variables come after the buffers, in order of name."""
 
     program: Program
     name: str
     options: str
+    variables: tuple[str, ...]
     operations: int
     bytes_moved: int
 
@@ -77,7 +78,14 @@ def compile_kernel(ast: UOp, device: str) -> bytes:
     if DEBUG >= 6:
         print(runtime.compiler.disassemble(binary))
     operations, moved = estimate(ast)
-    about = {"name": info.name, "options": repr(info.options), "operations": operations, "bytes": moved}
+    variables = sorted(n.arg[0] for n in ast.toposort() if n.op is Ops.DEFINE_VAR)
+    about = {
+        "name": info.name,
+        "options": repr(info.options),
+        "variables": variables,
+        "operations": operations,
+        "bytes": moved,
+    }
     return json.dumps(about).encode() + b"\n" + binary
 
 
@@ -85,7 +93,8 @@ def unpack(packed: bytes, device: str) -> Kernel:
     about, binary = packed.split(b"\n", 1)
     info = json.loads(about)
     program = Device[device].load(info["name"], binary)
-    return Kernel(program, info["name"], info["options"], info["operations"], info["bytes"])
+    variables = tuple(info["variables"])
+    return Kernel(program, info["name"], info["options"], variables, info["operations"], info["bytes"])
 
 
 def show_pass(name: str, sink: UOp) -> None:

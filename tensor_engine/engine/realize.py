@@ -20,10 +20,12 @@ realized: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
 
 
 class Launch(NamedTuple):
-    """One step of a run: a kernel and its buffers, or (kernel None) a copy from the second buffer to the first."""
+    """One step of a run: a kernel, its buffers and the values of its variables, or (kernel None) a copy to the first
+    buffer from the second."""
 
     kernel: Kernel | None
     buffers: tuple[Buffer, ...]
+    vals: tuple[int, ...] = ()
 
 
 # While a function is captured, every launch is also handed to the capture.
@@ -68,7 +70,7 @@ def run(roots: list[UOp]) -> None:
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
     for node, offset in plan.offsets.items():
         attach(node, arenas[node.arg.device].view(node.arg.size, node.dtype, offset))
-    run_linear(schedule.linear)
+    run_linear(schedule.linear, schedule.values)
     for root, result in zip(roots, results):
         realized[root] = result
 
@@ -96,11 +98,12 @@ def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:
     return value
 
 
-def run_linear(linear: UOp) -> None:
-    """Launch the steps in order."""
+def run_linear(linear: UOp, values: dict[str, int]) -> None:
+    """Launch the steps in order, with the values of the variables."""
     for step in linear.src:
         memory = tuple(buffer_of(b) for b in step.src)
-        launch = Launch(get_kernel_at(step) if step.op is Ops.KERNEL else None, memory)
+        kernel = get_kernel_at(step) if step.op is Ops.KERNEL else None
+        launch = Launch(kernel, memory, tuple(values[name] for name in kernel.variables) if kernel else ())
         run_launch(launch)
         for observe in observers:
             observe(launch)
@@ -117,12 +120,12 @@ def get_kernel_at(step: UOp) -> Kernel:
 
 def run_launch(launch: Launch) -> None:
     """One kernel or copy, timed if DEBUG asks for it."""
-    kernel, memory = launch
+    kernel, memory, vals = launch
     if kernel is None:
         copy(*memory)
         return
     handles = [buffer.opaque for buffer in memory]
-    seconds = kernel.program(*handles, wait=DEBUG >= 2)
+    seconds = kernel.program(*handles, vals=vals, wait=DEBUG >= 2)
     GlobalCounters.kernel_count += 1
     GlobalCounters.global_ops += kernel.operations
     GlobalCounters.global_mem += kernel.bytes_moved

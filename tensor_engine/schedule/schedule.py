@@ -23,11 +23,15 @@ class KernelInfo(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """`linear`: KERNELs and COPYs in order. `roots`: what was asked for, tidied. `memory`: the BUFFER of each store."""
+    """`linear`: KERNELs and COPYs in order. `roots`: what was asked for, tidied. `memory`: the BUFFER of each store.
+
+    `values`: what the variables are bound to.
+    """
 
     linear: UOp
     roots: list[UOp]
     memory: dict[UOp, UOp]
+    values: dict[str, int]
 
 
 @dataclass
@@ -48,13 +52,25 @@ def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp]) -> Schedule:
     Raises ValueError when an assignment needs the value that another one overwrites.
     """
     roots = [tidy_tensors(root, realized) for root in roots]
+    values = bound_values(roots)
     memory: dict[UOp, UOp] = {}
     steps: list[Step] = []
     for node in StoreChooser(roots).choose():
         steps.extend(make_steps(node, memory))
     add_dependencies(steps)
     ordered = in_order(steps)
-    return Schedule(UOp(Ops.LINEAR, src=tuple(step.operation for step in ordered)), roots, memory)
+    return Schedule(UOp(Ops.LINEAR, src=tuple(step.operation for step in ordered)), roots, memory, values)
+
+
+def bound_values(roots: list[UOp]) -> dict[str, int]:
+    """The values of the variables. Raises ValueError if one has two."""
+    values: dict[str, int] = {}
+    for node in UOp.sink(*roots).toposort():
+        if node.op is Ops.BIND:
+            name, value = node.src[0].arg[0], node.src[1].arg
+            if values.setdefault(name, value) != value:
+                raise ValueError(f"the variable {name!r} is bound to {values[name]} and to {value} in one computation")
+    return values
 
 
 # ---- a kernel a store -------------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def record(node: UOp) -> None:
-    """Remember the nearest line outside this package as the one that `node` was written on."""
+    """Remember the nearest line outside this package as the one that `node` was written on, the first time."""
+    if "provenance" in node.__dict__:
+        return
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

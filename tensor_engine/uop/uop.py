@@ -294,6 +294,24 @@ class UOp(OpMixin, metaclass=UOpMeta):
 
     buffer_count = 0  # noqa: RUF045 (a plain class attribute, not a field)
 
+    # ---- variables
+
+    @staticmethod
+    def variable(name: str, low: int, high: int) -> UOp:
+        """An integer, `low` to `high`, whose value comes with each launch: kernels are compiled once for all of them."""
+        if not name.isidentifier() or low > high:
+            raise ValueError(f"a variable needs an identifier for a name and bounds in order, not {name!r}, {low}, {high}")
+        return UOp(Ops.DEFINE_VAR, dtypes.index, (), (name, low, high))
+
+    def bind(self, value: int) -> UOp:
+        """This variable with a value. Raises ValueError if it is out of bounds."""
+        if self.op is not Ops.DEFINE_VAR:
+            raise ValueError(f"only a variable can be bound, not {self.op}")
+        name, low, high = self.arg
+        if not low <= value <= high:
+            raise ValueError(f"the variable {name!r} goes from {low} to {high}; {value} is outside")
+        return UOp(Ops.BIND, self.dtype, (self, UOp.const(self.dtype, value)))
+
     # ---- inside kernels
 
     def index(self, offset: UOp, gate: UOp | None = None) -> UOp:
@@ -368,3 +386,5 @@ def _shape(node: UOp) -> tuple[sint, ...]:
     return below
 
 
+
+Variable = UOp.variable
