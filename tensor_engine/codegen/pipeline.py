@@ -73,7 +73,14 @@ def linear_uops(ast: UOp, renderer: Renderer, observe: Observer | None = None) -
             check_kernel(sink, step.name)
         if observe:
             observe(step.name, sink)
-    return linearize(sink)
+    return with_all_params(linearize(sink), ast)
+
+
+def with_all_params(uops: list[UOp], ast: UOp) -> list[UOp]:
+    """All buffers of the kernel are its parameters, in order, also those that no pass left a use of."""
+    rest = [u for u in uops if u.op is not Ops.PARAM]
+    params = {node.arg: node for node in [*ast.toposort(), *uops] if node.op is Ops.PARAM}
+    return [*(params[number] for number in sorted(params)), *rest]
 
 
 def kernel_name(sink: UOp) -> str:
