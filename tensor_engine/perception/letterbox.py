@@ -99,21 +99,19 @@ class Taps:
 def resize(buffer: Tensor, layout: Layout, box: Letterbox, color: str) -> Tensor:
     """The image in a uint8 buffer [height * step], resized: float32 [3, height, width] of the letterbox, 0 to 255.
 
-    Bilinear without rounding. Converts the encoding to `color` (rgb or bgr) on the way: the three channels are
-    three byte offsets within the pixel.
+    Bilinear without rounding, first down the rows, whose bytes are neighbours in memory, then along them. Choosing
+    the columns also converts the encoding to `color` (rgb or bgr): a channel is a byte offset within the pixel.
     """
     rows, columns = Taps.bilinear(layout.height, box.height), Taps.bilinear(layout.width, box.width)
+    pixel = PIXEL_BYTES[layout.encoding]
+    image = buffer.reshape(layout.height, layout.step)[:, : layout.width * pixel]
+    upper, lower = (image[Tensor(places)].cast(dtypes.float32) for places in (rows.low, rows.high))
+    blended = (upper + (lower - upper) * Tensor(rows.weight).reshape(-1, 1)).contiguous()
+
     order = CHANNELS[layout.encoding][:: 1 if color == "rgb" else -1]
-    channel = Tensor(list(order), dtype=dtypes.int32).reshape(3, 1, 1)
-    row = [Tensor(low * layout.step).reshape(1, -1, 1) for low in (rows.low, rows.high)]
-    column = [Tensor(low * PIXEL_BYTES[layout.encoding]).reshape(1, 1, -1) for low in (columns.low, columns.high)]
-
-    def along_row(start: Tensor) -> Tensor:
-        left, right = (buffer[start + at + channel].cast(dtypes.float32) for at in column)
-        return left + (right - left) * Tensor(columns.weight).reshape(1, 1, -1)
-
-    above, below = map(along_row, row)
-    return above + (below - above) * Tensor(rows.weight).reshape(1, -1, 1)
+    offset = np.array(order, np.int32).reshape(3, 1)
+    left, right = (blended[:, Tensor(places * pixel + offset)] for places in (columns.low, columns.high))
+    return (left + (right - left) * Tensor(columns.weight)).permute(1, 0, 2)
 
 
 def network_input(buffer: Tensor, layout: Layout, box: Letterbox, card: ModelCard) -> Tensor:
