@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import struct
 from collections.abc import Iterator
 from typing import Any, ClassVar, Union
 
@@ -88,9 +90,13 @@ class Tensor(OpMixin):
         return Tensor.from_uop(self.uop.alu(op, *[operand.uop for operand in operands]))
 
     def _check_devices(self, operands: tuple[Tensor, ...]) -> None:
-        devices = {tensor.uop.device for tensor in (self, *operands)} - {None}
-        if len(devices) > 1:
-            raise ValueError(f"tensors on {' and '.join(sorted(map(str, devices)))} don't meet: use .to(device)")
+        device = self.uop.device
+        for operand in operands:
+            other = operand.uop.device
+            if device is None:
+                device = other
+            elif other is not None and other != device:
+                raise ValueError(f"tensors on {device} and {other} don't meet: use .to(device)")
 
     def cast(self, dtype: DType | str) -> Tensor:
         """The values in another type. Floats are cut towards zero; see `dtype.float_to_int` for what doesn't fit."""
@@ -105,7 +111,9 @@ class Tensor(OpMixin):
         return self if dtype is self.dtype else Tensor.from_uop(self.uop.bitcast(dtype))
 
     def const_like(self, value: ConstType, dtype: DType | None = None) -> Tensor:
-        return Tensor.from_uop(self.uop.const_like(value, dtype))
+        # the bits tell 0.0 from -0.0, and the type 1 from 1.0 and True
+        bits = struct.pack("d", value) if isinstance(value, float) else value
+        return Tensor.from_uop(constant_node(self.uop.shape, dtype or self.uop.dtype, type(value), bits))
 
     def movement(self, op: Ops, arg: Any) -> Tensor:
         return Tensor.from_uop(self.uop.movement(op, arg))
@@ -273,6 +281,14 @@ def is_whole_buffer(node: UOp) -> bool:
     while node.op is Ops.RESHAPE:
         node = node.src[0]
     return node.op is Ops.BUFFER
+
+
+@functools.lru_cache(maxsize=4096)
+def constant_node(shape: tuple[Any, ...], dtype: DType, kind: type, bits: Any) -> UOp:
+    """A constant of a shape. Operations are full of the same few, so the last ones are kept."""
+    value = struct.unpack("d", bits)[0] if kind is float else bits
+    scalar = UOp.const(dtype, value)
+    return scalar.reshape((1,) * len(shape)).expand(shape) if shape else scalar
 
 
 # ---- nodes from data --------------------------------------------------------------------------------------------

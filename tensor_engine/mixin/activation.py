@@ -60,8 +60,9 @@ class ActivationMixin(ReduceMixin):
     def sigmoid(self) -> Self:
         """1 / (1 + exp(-self)), from exp(-|self|) so that neither it nor its derivative overflows."""
         x = self.to_float()
-        power = x.minimum(-x).exp()
-        return x.lt(0).where(power, 1) / (power + 1)
+        negative = x.lt(0)
+        power = negative.where(x, -x).exp()
+        return negative.where(power, 1) / (power + 1)
 
     def logsigmoid(self) -> Self:
         """log(sigmoid(self))."""
@@ -102,7 +103,7 @@ class ActivationMixin(ReduceMixin):
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta * self)) / beta, without overflow and without loss for very negative values."""
         x = self.to_float() * beta
-        return (x.maximum(0) + x.minimum(-x).exp().log1p()) / beta
+        return (x.maximum(0) + (-x.abs()).exp().log1p()) / beta
 
     def mish(self) -> Self:
         """self * tanh(softplus(self)).
