@@ -35,24 +35,43 @@ def c_type(dtype: DType) -> str:
 # ---- helper functions that a kernel brings along when it uses them ------------------------------------------------
 
 HEADERS = ("#include <stdbool.h>", "#include <stdint.h>")
-HALF = "typedef _Float16 half;"
-BFLOAT = "typedef uint16_t bfloat;"
-BFLOAT_TO_FLOAT = """\
+# Half and bfloat16 are their bits, and arithmetic on them happens in float. gcc and clang have _Float16 and __bf16,
+# but not in all versions, and call into libgcc for some operations.
+STORED = {dtypes.float16: "half", dtypes.bfloat16: "bfloat"}
+CONVERSIONS = {
+    "bfloat_to_float": """\
 static inline float bfloat_to_float(bfloat x) {
   uint32_t bits = (uint32_t)x << 16;
   return *(float*)&bits;
-}"""
-FLOAT_TO_BFLOAT = """\
+}""",
+    "float_to_bfloat": """\
 static inline bfloat float_to_bfloat(float x) {  // to nearest even; a NaN stays one
   uint32_t bits = *(uint32_t*)&x;
   return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}"""
-DOUBLE_TO_HALF = """\
-static inline half double_to_half(double x) {  // to odd first, so that the second rounding is right
+}""",
+    "half_to_float": """\
+static inline float half_to_float(half x) {
+  uint32_t sign = (uint32_t)(x & 0x8000) << 16, size = (uint32_t)(x & 0x7fff) << 13;
+  float y = *(float*)&size * 0x1p112f;  // the exponent counts from 127, not from 15
+  uint32_t bits = sign | (size < 0x0f800000 ? *(uint32_t*)&y : size | 0x7f800000);
+  return *(float*)&bits;
+}""",
+    "float_to_half": """\
+static inline half float_to_half(float x) {  // to nearest even
+  uint32_t bits = *(uint32_t*)&x, sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  float y = *(float*)&size + 0.5f;  // rounds to 24 binary places, as subnormals have
+  if (size > 0x7f800000) return sign | 0x7e00;
+  if (size >= 0x477ff000) return sign | 0x7c00;
+  if (size < 0x38800000) return sign | (*(uint32_t*)&y - 0x3f000000);
+  return sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+}""",
+    "round_to_odd": """\
+static inline float round_to_odd(double x) {  // so that rounding once more, to half, is right
   uint64_t bits = *(uint64_t*)&x, lost = 0x1fffffff;
   bits = (bits | ((bits & lost) + lost)) & ~lost;
-  return (half)(float)*(double*)&bits;
-}"""
+  return (float)*(double*)&bits;
+}""",
+}
 
 
 def max_function(name: str) -> str:
@@ -67,11 +86,12 @@ def constant(dtype: DType, value: bool | int | float) -> str:
     """A scalar constant as C writes it."""
     if dtypes.is_bool(dtype):
         return "true" if value else "false"
-    if dtype.name == "bfloat16":
+    if dtype is dtypes.bfloat16:
         return f"0x{float_to_bfloat16_bits(value):04x}"
+    if dtype is dtypes.float16:
+        return f"0x{struct.unpack('H', struct.pack('e', value))[0]:04x}"
     if dtypes.is_float(dtype):
-        text = _float_constant(dtype, float(value))
-        return f"(half){text}" if dtype.name == "float16" else text
+        return _float_constant(dtype, float(value))
     return _int_constant(dtype, int(value))
 
 
@@ -187,18 +207,16 @@ class _Kernel:
 
     def type(self, dtype: DType) -> str:
         """The type's name, declared if C does not know it."""
-        if dtype.name == "float16":
-            self.scalars[HALF] = None
-        elif dtype.name == "bfloat16":
-            self.scalars[BFLOAT] = None
+        if dtype.scalar() in STORED:
+            self.scalars[f"typedef uint16_t {STORED[dtype.scalar()]};"] = None
         if dtype.count > 1:
             self.vectors[dtype] = None
         return c_type(dtype)
 
-    def helper(self, text: str, *types: DType) -> None:
-        for dtype in types:
-            self.type(dtype)
-        self.helpers[text] = None
+    def call(self, name: str, definition: str, *operands: Text) -> Text:
+        """A call of a helper function, which the kernel brings along from now on."""
+        self.helpers[definition] = None
+        return Text(f"{name}({', '.join(operand.text for operand in operands)})", 15)
 
     def line(self, text: str) -> None:
         self.body.append("  " * self.depth + text)
@@ -335,10 +353,13 @@ class _Kernel:
     def compute(self, uop: UOp, lane: int | None = None) -> Text:
         """The operation on whole values, or on one lane of them."""
         dtype = uop.dtype if lane is None else uop.dtype.scalar()
-        operands = self.operands(uop, lane)
-        text = ARITHMETIC[uop.op](self, uop.op, uop.src[-1].dtype.scalar(), operands)
-        is_narrow = dtype.count == 1 and _is_narrow(dtype)
-        if is_narrow and (uop.op in GROWING or dtypes.is_float(dtype)) and uop.op is not Ops.WHERE:
+        operands, of = self.operands(uop, lane), uop.src[-1].dtype.scalar()
+        if of is dtypes.float16 and uop.op is not Ops.WHERE:
+            operands = [self.convert(operand, of, dtypes.float32) for operand in operands]
+            text = ARITHMETIC[uop.op](self, uop.op, dtypes.float32, operands)
+            return text if dtypes.is_bool(dtype) else self.convert(text, dtypes.float32, of)
+        text = ARITHMETIC[uop.op](self, uop.op, of, operands)
+        if uop.op in GROWING and dtypes.is_int(dtype) and dtype.count == 1 and dtype.bits < 32:
             return Text(f"({self.type(dtype)}){text.within(UNARY)}", UNARY)
         return text
 
@@ -369,8 +390,7 @@ class _Kernel:
 
     def maximum(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
         name = self.type(dtype)
-        self.helper(max_function(name))
-        return Text(f"max_{name}({operands[0].text}, {operands[1].text})", 15)
+        return self.call(f"max_{name}", max_function(name), *operands)
 
     def multiply_add(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
         a, b, c = operands
@@ -388,24 +408,22 @@ class _Kernel:
     def convert(self, value: Text, of: DType, to: DType) -> Text:
         if of is to:
             return value
+        if of in STORED or to in STORED:
+            return self.convert_stored(value, of, to)
         if dtypes.is_bool(to):
             return Text(f"{value.within(10)} != 0", 9)
-        if dtypes.bfloat16 in (of, to):
-            return self.convert_bfloat(value, of, to)
-        if of is dtypes.float64 and to is dtypes.float16:
-            self.helper(DOUBLE_TO_HALF, to)
-            return Text(f"double_to_half({value.text})", 15)
-        through = "(float)" if dtypes.float16 in (of, to) and dtypes.float32 not in (of, to) else ""
-        return Text(f"({self.type(to)}){through}{value.within(UNARY)}", UNARY)
+        return Text(f"({self.type(to)}){value.within(UNARY)}", UNARY)
 
-    def convert_bfloat(self, value: Text, of: DType, to: DType) -> Text:
-        if dtypes.float32 not in (of, to):
-            raise RenderError(f"bfloat16 is cast to and from float32 only, not {of} to {to}")
-        if of is dtypes.float32:
-            self.helper(FLOAT_TO_BFLOAT, to)
-            return Text(f"float_to_bfloat({value.text})", 15)
-        self.helper(BFLOAT_TO_FLOAT, of)
-        return Text(f"bfloat_to_float({value.text})", 15)
+    def convert_stored(self, value: Text, of: DType, to: DType) -> Text:
+        """To and from half and bfloat16, through float."""
+        if of in STORED:
+            name = f"{STORED[of]}_to_float"
+            return self.convert(self.call(name, CONVERSIONS[name], value), dtypes.float32, to)
+        self.type(to)
+        if of is dtypes.float64:
+            value, of = self.call("round_to_odd", CONVERSIONS["round_to_odd"], value), dtypes.float32
+        name = f"float_to_{STORED[to]}"
+        return self.call(name, CONVERSIONS[name], self.convert(value, of, dtypes.float32))
 
     def bitcast(self, uop: UOp) -> None:
         value, of, to = self[uop.src[0]], uop.src[0].dtype, uop.dtype
@@ -514,11 +532,6 @@ def is_constant(uop: UOp) -> bool:
 
 def _is_zero(uop: UOp) -> bool:
     return uop.op is Ops.CONST and uop.arg == 0 and math.copysign(1, uop.arg) > 0
-
-
-def _is_narrow(dtype: DType) -> bool:
-    """True where C computes in a wider type."""
-    return dtype.bits < 32 and dtype.kind in "iuf"
 
 
 def _takes_scalars(uop: UOp) -> bool:
