@@ -17,9 +17,9 @@ import math
 import struct
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Union
+from typing import Any
 
-ConstType = Union[bool, int, float]
+ConstType = bool | int | float
 
 
 class AddrSpace(Enum):
@@ -109,7 +109,7 @@ class PtrDType(DType):
         return self
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _vector(scalar: DType, count: int) -> DType:
     if count == 1:
         return scalar
@@ -251,13 +251,13 @@ PROMOTIONS: dict[DType, tuple[DType, ...]] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _reachable(dtype: DType) -> frozenset[DType]:
     above = (_reachable(d) for d in PROMOTIONS[dtype])
     return frozenset({dtype}).union(*above)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def least_upper_dtype(*dts: DType) -> DType:
     """The lowest type that all of `dts` promote to (scalars only)."""
     if len(set(dts)) == 1:

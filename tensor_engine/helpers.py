@@ -5,8 +5,9 @@ import contextlib
 import math
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Generic, Iterable, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -148,9 +149,9 @@ def round_up(value: int, multiple: int) -> int:
     return ceildiv(value, multiple) * multiple
 
 
-def strides_for_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+def strides_for_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """Row-major strides, in elements."""
-    strides = [1]
+    strides: list[Any] = [1]
     for size in shape[:0:-1]:
         strides.append(strides[-1] * size)
     return tuple(strides[::-1]) if shape else ()

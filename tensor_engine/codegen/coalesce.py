@@ -4,8 +4,9 @@ It runs when everything is written out, because only then all neighbours can be 
 """
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
+from tensor_engine.dtype import DType
 from tensor_engine.renderer import Renderer
 from tensor_engine.uop.linear_form import LinearForm, linear_form, rebuild
 from tensor_engine.uop.op import Ops
@@ -40,7 +41,7 @@ def runs(accesses: list[UOp], renderer: Renderer) -> Iterator[list[UOp]]:
     groups: dict[object, list[Access]] = {}
     for access in accesses:
         address = access.src[0]
-        if address.op is not Ops.INDEX or scalar_of(access).count > 1 or len(address.src) > 2:
+        if address.op is not Ops.INDEX or type_of(access).count > 1 or len(address.src) > 2:
             continue
         form = linear_form(address.src[1])
         base = (address.src[0], frozenset(form.terms.items()), access.op)
@@ -50,7 +51,7 @@ def runs(accesses: list[UOp], renderer: Renderer) -> Iterator[list[UOp]]:
         yield from neighbours(sorted(members, key=lambda member: member[0]), widest)
 
 
-def scalar_of(access: UOp):  # noqa: ANN201
+def type_of(access: UOp) -> DType:
     return access.dtype if access.op is Ops.LOAD else access.src[1].dtype
 
 

@@ -4,6 +4,8 @@ Also where the meaning of an operation is stricter than a machine's: rounding-do
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tensor_engine.codegen.transcendental import exp2, log2, sin
 from tensor_engine.dtype import dtypes, float_cast_via
 from tensor_engine.helpers import is_power_of_two
@@ -11,8 +13,8 @@ from tensor_engine.renderer import Renderer
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite, walk_rewrite
 from tensor_engine.uop.symbolic import INTS, pm_identities
-from tensor_engine.uop.upat import PatternMatcher, UPat
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 x, y = UPat.var("x"), UPat.var("y")
 
@@ -26,7 +28,7 @@ def decompose(sink: UOp, renderer: Renderer) -> UOp:
     return graph_rewrite(sink, pm_last, renderer)
 
 
-# ---- casts: the same value for every input on every machine ----------------------------------------------------------
+# ---- casts: the same value for every input on every machine --------------------------------------------------------
 
 
 def cast_to_bool(node: UOp, x: UOp) -> UOp:
@@ -54,7 +56,7 @@ pm_casts = PatternMatcher(
 )
 
 
-# ---- bfloat16: kept in memory, computed as float32 ------------------------------------------------------------------
+# ---- bfloat16: kept in memory, computed as float32 -----------------------------------------------------------------
 
 
 def in_float32(node: UOp) -> UOp | None:
@@ -82,7 +84,7 @@ pm_bfloat16 = PatternMatcher(
 )
 
 
-# ---- operations that a renderer may lack ------------------------------------------------------------------------------
+# ---- operations that a renderer may lack ---------------------------------------------------------------------------
 
 
 def missing(op: Ops, ctx: Renderer) -> bool:
@@ -101,7 +103,7 @@ def without_sin(node: UOp, x: UOp, ctx: Renderer) -> UOp | None:
     return via_float32(node, x, sin) if missing(Ops.SIN, ctx) else None
 
 
-def via_float32(node: UOp, x: UOp, function) -> UOp:  # noqa: ANN001
+def via_float32(node: UOp, x: UOp, function: Callable[[UOp], UOp]) -> UOp:
     """Half is computed in single precision."""
     if x.dtype.bits >= 32:
         return function(x)
@@ -170,7 +172,7 @@ pm_missing = PatternMatcher(
 )
 
 
-# ---- powers of two: shifts and masks ----------------------------------------------------------------------------------
+# ---- powers of two: shifts and masks -------------------------------------------------------------------------------
 
 
 def lane_constant(node: UOp) -> int | None:
@@ -209,7 +211,7 @@ pm_shifts = PatternMatcher(
 )
 
 
-# ---- division: rounds down, gives 0 for a divisor of 0 -------------------------------------------------------------------
+# ---- division: rounds down, gives 0 for a divisor of 0 -------------------------------------------------------------
 
 
 def safe_division(node: UOp, x: UOp, y: UOp) -> UOp | None:

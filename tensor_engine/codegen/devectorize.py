@@ -5,8 +5,8 @@ from tensor_engine.renderer import Renderer
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.symbolic import pm_identities
-from tensor_engine.uop.upat import PatternMatcher, UPat
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 
 def by_lanes(node: UOp, ctx: Renderer) -> UOp | None:

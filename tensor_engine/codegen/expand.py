@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 
 from tensor_engine.uop.op import AxisType, Ops
-from tensor_engine.uop.symbolic import pm_symbolic
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.upat import PatternMatcher, UPat
+from tensor_engine.uop.symbolic import pm_symbolic
 from tensor_engine.uop.uop import UOp, as_index
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 WRITTEN_OUT = (AxisType.UPCAST, AxisType.UNROLL)
 

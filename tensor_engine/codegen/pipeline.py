@@ -1,7 +1,8 @@
 """The passes, in order: from a kernel as the schedule made it to linear uops as a renderer prints them."""
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tensor_engine.codegen.accumulate import accumulate
 from tensor_engine.codegen.coalesce import coalesce

@@ -6,8 +6,8 @@ from tensor_engine.uop.linear_form import linear_form
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.symbolic import conjuncts, pm_symbolic
-from tensor_engine.uop.upat import PatternMatcher, UPat
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 x, y, value, counter = UPat.var("x"), UPat.var("y"), UPat.var("value"), UPat.var("counter")
 zero = UPat.cvar("zero", where=lambda node: node.arg == 0)
@@ -66,7 +66,7 @@ pm_ranges = PatternMatcher(
 def collapse_load(node: UOp, value: UOp, x: UOp, y: UOp, zero: UOp) -> UOp | None:
     """Σ over r of (r == i ? f(r) : 0) is f(i) where 0 ≤ i < n, else 0: a gather reads one element instead of all."""
     for loop, wanted in ((strip_cast(x), y), (strip_cast(y), x)):
-        if loop in node.src[1:] and loop not in wanted.ranges and not wanted.dtype.kind == "f":
+        if loop in node.src[1:] and loop not in wanted.ranges and wanted.dtype.kind != "f":
             break
     else:
         return None
@@ -122,8 +122,7 @@ def where_on_load(condition: UOp, load: UOp, other: UOp) -> UOp | None:
     address = load.src[0]
     if len(address.src) != 3 or other.op is not Ops.CONST:
         return None
-    gate = set(conjuncts(address.src[2]))
-    if not gate == set(conjuncts(condition)):
+    if set(conjuncts(address.src[2])) != set(conjuncts(condition)):
         return None
     return address.load(other, dtype=load.dtype)
 
@@ -190,22 +189,28 @@ def adjacent_loops(sink: UOp) -> list[tuple[UOp, UOp]]:
 
 def can_merge(sink: UOp, outer: UOp, inner: UOp) -> bool:
     """Is every use of the two counters (outer·n + inner)·k in an address, n being the size of the inner loop?"""
-    if outer.arg[1] is not inner.arg[1] or inner.src[0].op is not Ops.CONST or outer.src[0].op is not Ops.CONST:
+    if outer.arg[1] is not inner.arg[1] or any(loop.src[0].op is not Ops.CONST for loop in (outer, inner)):
         return False
-    size = inner.src[0].arg
-    for node in sink.toposort():
-        if node.op is Ops.INDEX:
-            form = linear_form(node.src[1])
-            if form.terms.get(outer, 0) != form.terms.get(inner, 0) * size:
-                return False
-            rest = [term for term in form.terms if term is not outer and term is not inner]
-            if any({outer, inner} & term.ranges for term in (*rest, *node.src[2:])):
-                return False
-        elif node.op not in (Ops.ADD, Ops.MUL, Ops.END, Ops.REDUCE) and {outer, inner} & set(node.src):
-            return False
-        elif node.op in (Ops.ADD, Ops.MUL) and {outer, inner} & set(node.src) and node.dtype is not dtypes.index:
-            return False
-    return True
+    return all(keeps_together(node, outer, inner) for node in sink.toposort())
+
+
+def keeps_together(node: UOp, outer: UOp, inner: UOp) -> bool:
+    """Does the node use the two counters only as one?"""
+    if node.op is Ops.INDEX:
+        return addresses_in_a_row(node, outer, inner)
+    if node.op in (Ops.END, Ops.REDUCE) or outer not in node.src and inner not in node.src:
+        return True
+    # part of a sum, which the address it belongs to answers for
+    return node.op in (Ops.ADD, Ops.MUL) and node.dtype is dtypes.index
+
+
+def addresses_in_a_row(address: UOp, outer: UOp, inner: UOp) -> bool:
+    """Does the address move through memory in one go as the inner loop runs inside the outer one?"""
+    form = linear_form(address.src[1])
+    if form.terms.get(outer, 0) != form.terms.get(inner, 0) * inner.src[0].arg:
+        return False
+    others = [term for term in form.terms if term is not outer and term is not inner]
+    return all({outer, inner}.isdisjoint(part.ranges) for part in (*others, *address.src[2:]))
 
 
 def merge(sink: UOp, outer: UOp, inner: UOp) -> UOp:

@@ -6,7 +6,8 @@ only replace the addresses of inputs and results and launch; no graph is built, 
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Generic, Iterator, NamedTuple, TypeVar, Union
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tensor_engine.device import Buffer, Device, KernelCall
 from tensor_engine.engine import realize
@@ -103,6 +104,7 @@ class InputSpec(NamedTuple):
 
 
 def spec_of(tensor: Tensor) -> InputSpec:
+    """What the tensor looks like from outside."""
     return InputSpec(tensor.shape, tensor.dtype, tensor.device)
 
 
@@ -116,6 +118,7 @@ def in_memory(tensor: Tensor) -> Buffer:
 
 
 def same_constant(first: Any, second: Any) -> bool:
+    """The same object, or equal values of one type: 1, 1.0 and True are three constants."""
     return first is second or (type(first) is type(second) and bool(first == second))
 
 
@@ -252,8 +255,8 @@ class Capture:
             if spec is None:
                 if not same_constant(leaf, constant):
                     raise JitError(
-                        f"argument {number} was {constant!r:.80} when the function was captured and is {leaf!r:.80} now;"
-                        " its value is part of the captured kernels. Pass it as a Tensor, or call reset()"
+                        f"argument {number} was captured as {constant!r:.80} and is {leaf!r:.80} now; its value is part"
+                        " of the captured kernels. Pass it as a Tensor, or call reset()"
                     )
             elif not isinstance(leaf, Tensor) or spec_of(leaf) != spec:
                 found = tuple(spec_of(leaf)) if isinstance(leaf, Tensor) else type(leaf).__name__
@@ -336,7 +339,7 @@ class LaunchSegment:
             realize.run_launch(launch._replace(buffers=tuple(buffers)))
 
 
-Segment = Union[KernelSegment, LaunchSegment]
+Segment = KernelSegment | LaunchSegment
 
 
 def link(launches: list[Launch]) -> list[Segment]:
@@ -354,4 +357,5 @@ def link(launches: list[Launch]) -> list[Segment]:
 
 
 def segment_kind(launch: Launch) -> str:
+    """Launches of one kind can be linked."""
     return "copy" if launch.kernel is None else launch.buffers[0].device

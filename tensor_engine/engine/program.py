@@ -33,7 +33,7 @@ class Kernel(NamedTuple):
 programs: OrderedDict[tuple[object, ...], Kernel] = OrderedDict()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compiler_version() -> str:
     """A digest of the source that turns kernels into text: a changed compiler finds nothing in the old cache."""
     root = Path(__file__).resolve().parent.parent
@@ -90,6 +90,7 @@ def compile_kernel(ast: UOp, device: str) -> bytes:
 
 
 def unpack(packed: bytes, device: str) -> Kernel:
+    """Load what `compile_kernel` made."""
     about, binary = packed.split(b"\n", 1)
     info = json.loads(about)
     program = Device[device].load(info["name"], binary)
@@ -98,6 +99,8 @@ def unpack(packed: bytes, device: str) -> Kernel:
 
 
 def show_pass(name: str, sink: UOp) -> None:
+    """DEBUG=5: the kernel after a pass."""
+    """DEBUG=5: the kernel after a pass."""
     print(f"---- after {name}")
     print(sink)
 

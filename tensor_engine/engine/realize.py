@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import weakref
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tensor_engine.device import Buffer
 from tensor_engine.dtype import dtypes

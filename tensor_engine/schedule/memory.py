@@ -1,7 +1,8 @@
 """The memory plan: one arena a device, in which the memory of a value is reused after its last reader."""
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from tensor_engine.helpers import round_up
 from tensor_engine.uop.op import Ops
@@ -88,4 +89,5 @@ def _assign(
 
 
 def size_in_arena(buffer: UOp) -> int:
+    """The bytes that a buffer takes, rounded up to whole cache lines."""
     return round_up(max(buffer.arg.size * buffer.dtype.itemsize, 1), ALIGNMENT)

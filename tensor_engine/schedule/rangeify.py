@@ -7,7 +7,8 @@ result, the indices are carried down to the buffers, where they become addresses
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Iterator, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from tensor_engine.helpers import argsort, prod, strides_for_shape
 from tensor_engine.uop.linear_form import weighted_sum
@@ -22,7 +23,7 @@ class Place(NamedTuple):
     """One element of a node's value: an index for each axis, and the condition under which it is needed at all."""
 
     node: UOp
-    index: Index
+    at: Index
     gate: UOp | None
 
 
@@ -64,7 +65,7 @@ def reshape_index(index: Index, shape: tuple[sint, ...], below: tuple[sint, ...]
 
 
 def matching_axes(shape: tuple[sint, ...], below: tuple[sint, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest runs of axes on both sides with the same number of elements: (6, 5) and (2, 3, 5) → 6|2,3 and 5|5."""
+    """The smallest runs of axes on both sides with the same number of elements: (6, 5), (2, 3, 5) → 6|2,3 and 5|5."""
     i = j = 0
     while i < len(shape) or j < len(below):
         own, theirs = list(range(i, min(i + 1, len(shape)))), list(range(j, min(j + 1, len(below))))

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Mapping, NamedTuple
+from typing import NamedTuple
 
 from tensor_engine.helpers import dedup, prod
 from tensor_engine.schedule.rangeify import Index, flat_index, kernel_loops, moved_index
@@ -165,25 +166,29 @@ def call_step(node: UOp, memory: dict[UOp, UOp]) -> Step:
 
 
 def add_dependencies(steps: list[Step]) -> None:
-    """Read after write, write after read, write after write.
-
-    Steps come operands first. A step that reads a buffer which a later step overwrites was meant to see the value
-    before that, unless its node was written on top of the assignment.
-    """
+    """Who must run before whom because of the buffers that they share."""
     writers: dict[UOp, list[int]] = {}
     for number, step in enumerate(steps):
         writers.setdefault(step.writes, []).append(number)
     above = nodes_above_assignments(steps)
     for number, step in enumerate(steps):
-        for buffer in (*step.reads, step.writes):
+        for buffer in dict.fromkeys((*step.reads, step.writes)):
             for writer in writers.get(buffer, ()):
                 if writer == number:
                     continue
-                is_result = steps[writer].node.op is not Ops.ASSIGN and writer < number
-                if is_result or steps[writer].node in above.get(step.node, ()) or buffer is step.writes and writer < number:
+                if sees_result_of(step, steps[writer], above) or buffer is step.writes and writer < number:
                     step.after.add(writer)
                 elif steps[writer].node.op is Ops.ASSIGN:
                     steps[writer].after.add(number)
+
+
+def sees_result_of(reader: Step, writer: Step, above: dict[UOp, set[UOp]]) -> bool:
+    """Does a step that shares memory with `writer` read what that writes?
+
+    Of an assignment only what was written on top of it does. Everything else was meant to see the memory as it was
+    before, and must run first.
+    """
+    return writer.node.op is not Ops.ASSIGN or writer.node in above.get(reader.node, ())
 
 
 def nodes_above_assignments(steps: list[Step]) -> dict[UOp, set[UOp]]:

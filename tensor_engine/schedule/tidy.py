@@ -1,12 +1,12 @@
 """Tidying of tensor graphs before they are scheduled: fewer movement operations, nothing that is known already."""
 from __future__ import annotations
 
-from typing import Mapping
+from collections.abc import Mapping
 
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.upat import PatternMatcher, UPat
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 below = UPat.var("below")
 
@@ -28,6 +28,7 @@ def merge(node: UOp, below: UOp) -> UOp:
 
 
 def merge_permutes(node: UOp, below: UOp) -> UOp:
+    """One permutation in place of two."""
     return UOp(Ops.PERMUTE, node.dtype, below.src, tuple(below.arg[axis] for axis in node.arg))
 
 

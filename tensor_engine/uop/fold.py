@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, truncate
 from tensor_engine.uop.op import Ops

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.uop.op import Ops

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from tensor_engine.dtype import ConstType, DType
+
 
 class Ops(Enum):
     """Every operation of the graph, from what a user writes down to what a renderer prints.
@@ -146,9 +148,8 @@ class AxisType(Enum):
         return f"AxisType.{self.name}"
 
 
-# what each reduction starts from, as a function of the dtype's (min, max)
-def identity_element(op: Ops, dtype: object) -> object:
+def identity_element(op: Ops, dtype: DType) -> ConstType:
     """The value that changes nothing under `op`: 0 for ADD, 1 for MUL, the smallest value for MAX."""
     if op is Ops.MAX:
-        return dtype.scalar().min  # type: ignore[attr-defined]
+        return dtype.scalar().min
     return {Ops.ADD: 0, Ops.MUL: 1, Ops.OR: 0, Ops.AND: -1}[op]

@@ -1,7 +1,8 @@
 """Graphs as text: what DEBUG prints, what repr gives, and what the golden files hold."""
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
@@ -41,6 +42,7 @@ def describe(node: UOp, numbers: dict[UOp, int]) -> str:
 
 
 def operand(node: UOp, numbers: dict[UOp, int]) -> str:
+    """A constant's value, a device's name, or a node's number."""
     if node.op is Ops.CONST:
         return str(node.arg)
     if node.op is Ops.DEVICE:
@@ -49,8 +51,10 @@ def operand(node: UOp, numbers: dict[UOp, int]) -> str:
 
 
 def type_name(node: UOp) -> str:
+    """The type as it is printed; nothing for void."""
     return "" if node.dtype.name == "void" else repr(node.dtype).removeprefix("dtypes.")
 
 
 def argument(arg: Any) -> str:
+    """What else defines a node, as it is printed."""
     return arg.name if isinstance(arg, Ops) else str(arg)

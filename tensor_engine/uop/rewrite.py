@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensor_engine.uop.provenance import inherit
-from tensor_engine.uop.upat import PatternMatcher
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher
 
 # A fixed point of a kernel takes a few rewrites a node. Rules that undo each other would go on for ever.
 REWRITES_PER_NODE = 200
@@ -69,5 +69,6 @@ def walk_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
     for node in root.toposort():
         src = tuple([done[s] for s in node.src])
         current = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
-        done[node] = rules.rewrite(current, ctx) or current
+        result = rules.rewrite(current, ctx)
+        done[node] = current if result is None else result
     return done[root]

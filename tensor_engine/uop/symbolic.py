@@ -5,14 +5,13 @@ says so in its pattern.
 """
 from __future__ import annotations
 
-
 from tensor_engine.dtype import dtypes, truncate
 from tensor_engine.uop.fold import can_fold, fold_alu
 from tensor_engine.uop.linear_form import canonical_sum, fold_division, fold_less_than
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.upat import PatternMatcher, UPat
 from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
 
 INTS = dtypes.ints + (dtypes.index,)
 WHOLE = INTS + (dtypes.bool,)

@@ -4,8 +4,9 @@ from __future__ import annotations
 import hashlib
 import struct
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from tensor_engine.dtype import ConstType, DType, PtrDType, dtypes, truncate
 from tensor_engine.helpers import prod
@@ -23,7 +24,7 @@ class BufferArg(NamedTuple):
     size: int
 
 
-class _Entry(weakref.ref):  # type: ignore[type-arg]
+class _Entry(weakref.ref):
     """A node in the table of all nodes, and the key that it stands under."""
 
     __slots__ = ("key",)
@@ -292,15 +293,15 @@ class UOp(OpMixin, metaclass=UOpMeta):
         UOp.buffer_count += 1
         return UOp(Ops.BUFFER, dtype, (), BufferArg(UOp.buffer_count, device, size))
 
-    buffer_count = 0  # noqa: RUF045 (a plain class attribute, not a field)
+    buffer_count = 0
 
     # ---- variables
 
     @staticmethod
     def variable(name: str, low: int, high: int) -> UOp:
-        """An integer, `low` to `high`, whose value comes with each launch: kernels are compiled once for all of them."""
+        """An integer, `low` to `high`, whose value comes with each launch: one kernel serves all of them."""
         if not name.isidentifier() or low > high:
-            raise ValueError(f"a variable needs an identifier for a name and bounds in order, not {name!r}, {low}, {high}")
+            raise ValueError(f"a variable needs an identifier and bounds in order, not {name!r}, {low}, {high}")
         return UOp(Ops.DEFINE_VAR, dtypes.index, (), (name, low, high))
 
     def bind(self, value: int) -> UOp:

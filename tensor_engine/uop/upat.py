@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Iterable, Optional, Sequence, Union
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from tensor_engine.dtype import DType
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
 Predicate = Callable[[UOp], bool]
-Rule = tuple["UPat", Callable[..., Optional[UOp]]]
+Rule = tuple["UPat", Callable[..., UOp | None]]
 
 
 class UPat:
@@ -56,7 +57,7 @@ class UPat:
         """The same pattern, its node handed over under `name`."""
         return UPat(self.ops, self.dtypes, self.src, self.arg, name, self.more, self.where)
 
-    def alu(self, op: Ops, *others: Union[UPat, int, float, bool]) -> UPat:
+    def alu(self, op: Ops, *others: UPat | int | float | bool) -> UPat:
         """The pattern of an operation on this; commutative ones match in either order."""
         operands = [self, *(o if isinstance(o, UPat) else UPat(Ops.CONST, arg=o) for o in others)]
         return UPat(op, src=operands if op in GroupOp.COMMUTATIVE and len(operands) == 2 else tuple(operands))
@@ -167,14 +168,14 @@ class _RuleWriter:
 
     def compile(self, pattern: UPat) -> Callable[[UOp, Any], UOp | None]:
         self.match(pattern, "node", frozenset(), self.finish)
-        exec("\n".join(self.lines), self.constants)  # noqa: S102 (code made above, from patterns in our source)
+        exec("\n".join(self.lines), self.constants)
         return self.constants["rule"]
 
 
-Compiled = Callable[[UOp, Any], Optional[UOp]]
+Compiled = Callable[[UOp, Any], UOp | None]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compile_rule(pattern: UPat, function: Callable[..., UOp | None]) -> Compiled:
     """The rule as one Python function of a node and the context; rules are shared between tables."""
     return _RuleWriter(function).compile(pattern)

@@ -79,7 +79,7 @@ def choose_for_nest(sink: UOp, nest: Nest, renderer: Renderer) -> list[Option]:
         return [cut]
     tile = Tile(sink, nest, renderer)
     if lanes is not None:
-        tile.split(AxisType.VECTOR, lanes.loop, lanes.count)
+        tile.split(AxisType.VECTOR, lanes.loop, lanes.width)
     if nest.reduces:
         tile.choose_register_tile(lanes)
         tile.choose_unroll(lanes)
@@ -93,7 +93,7 @@ class Lanes(NamedTuple):
     """The loop that becomes vector lanes, and how many."""
 
     loop: UOp
-    count: int
+    width: int
 
 
 def choose_lanes(nest: Nest, renderer: Renderer) -> Lanes | None:
@@ -154,9 +154,9 @@ def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
     if lanes is None:
         return None
     size = size_of(lanes.loop)
-    if size % lanes.count == 0:
+    if size % lanes.width == 0:
         return None
-    return Option(AxisType.LOOP, lanes.loop.arg[0], size - size % lanes.count)
+    return Option(AxisType.LOOP, lanes.loop.arg[0], size - size % lanes.width)
 
 
 # ---- register tile ----------------------------------------------------------------------------------------------
