@@ -3,7 +3,8 @@
 perception_node.py   the executable
 node.py              puts the parts together
 camera.py            which topic, which message type, what the middleware reports
-messages.py          ROS messages ↔ Frame, Detection
+messages.py          what goes in and out as ROS messages
+cdr.py               detections as bytes on the wire, for the hot path
 worker.py            the thread that loads, compiles and runs the pipeline, newest frame first
 accounting.py        where every image went
 timing.py            how long every stage took

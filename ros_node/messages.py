@@ -1,25 +1,15 @@
-"""Images, detections, labels and diagnostics as ROS messages, and detections back from one."""
+"""Images, labels and diagnostics as ROS messages, and the detections in one; cdr.py writes the latter."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import Header
-from vision_msgs.msg import (
-    BoundingBox2D,
-    Detection2D,
-    Detection2DArray,
-    LabelInfo,
-    ObjectHypothesis,
-    ObjectHypothesisWithPose,
-    Point2D,
-    Pose2D,
-    VisionClass,
-)
+from vision_msgs.msg import Detection2DArray, LabelInfo, VisionClass
 
 from ros_node.diagnostics import Status
 from tensor_engine.perception.detection import Detection
@@ -32,24 +22,8 @@ def stamp_ns(stamp: Time) -> int:
     return stamp.sec * SECOND_NS + stamp.nanosec
 
 
-def detections_message(header: Header, detections: Iterable[Detection]) -> Detection2DArray:
-    """The detections of the image whose header this is, also when there are none."""
-    elements = [_detection_message(header, detection) for detection in detections]
-    return Detection2DArray(header=header, detections=elements)
-
-
-def _detection_message(header: Header, detection: Detection) -> Detection2D:
-    hypothesis = ObjectHypothesis(class_id=detection.class_id, score=detection.score)
-    centre = Pose2D(position=Point2D(x=detection.center_x, y=detection.center_y))
-    return Detection2D(
-        header=header,
-        results=[ObjectHypothesisWithPose(hypothesis=hypothesis)],
-        bbox=BoundingBox2D(center=centre, size_x=detection.size_x, size_y=detection.size_y),
-    )
-
-
 def detections_from(message: Detection2DArray) -> list[Detection]:
-    """The reverse, for who listens: the first hypothesis of every element."""
+    """What a message says, for who listens: the first hypothesis of every element."""
     return [
         Detection(
             class_id=element.results[0].hypothesis.class_id,

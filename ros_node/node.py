@@ -20,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image
 from vision_msgs.msg import Detection2DArray, LabelInfo
 
-from ros_node import messages, process
+from ros_node import cdr, messages, process
 from ros_node.accounting import FrameCounts
 from ros_node.camera import Camera, overridable
 from ros_node.diagnostics import Reporter, Snapshot
@@ -181,7 +181,8 @@ class PerceptionNode(Node):
         """Publishes one image's detections and records the cycle."""
         finished = time.monotonic()
         header = arrival.message.header
-        self._detections.publish(messages.detections_message(header, result.detections))
+        stamp, frame_id = header.stamp, header.frame_id
+        self._detections.publish(cdr.detection_array(stamp.sec, stamp.nanosec, frame_id, result.detections))
         published = time.monotonic()
         self.counts.publish()
         self._delay = self._age(header.stamp)

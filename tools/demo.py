@@ -35,7 +35,8 @@ def main() -> int:
     options = parse()
     recording, model = choose_show(options.packaged)
     out = options.out
-    shutil.rmtree(out, ignore_errors=True)
+    if out == OUT:
+        shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     source, seen = open_source(recording), Seen()
     console.print(f"{recording.name} with {model.name}")
@@ -56,7 +57,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--without-ros", action="store_true", help="replay, as where ROS cannot be had")
     parser.add_argument("--packaged", action="store_true", help="play the packaged video, even if the street is there")
-    parser.add_argument("--out", type=Path, default=OUT, help="the folder for the results; what it holds is lost")
+    parser.add_argument("--out", type=Path, default=OUT, help="a new folder for the results")
     return parser.parse_args()
 
 
