@@ -102,21 +102,20 @@ def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:
 def run_linear(linear: UOp, values: dict[str, int]) -> None:
     """Launch the steps in order, with the values of the variables."""
     for step in linear.src:
-        memory = tuple(buffer_of(b) for b in step.src)
-        kernel = get_kernel_at(step) if step.op is Ops.KERNEL else None
-        launch = Launch(kernel, memory, tuple(values[name] for name in kernel.variables) if kernel else ())
-        run_launch(launch)
+        with provenance.blame(step):
+            launch = prepare(step, values)
+            run_launch(launch)
         for observe in observers:
             observe(launch)
 
 
-def get_kernel_at(step: UOp) -> Kernel:
-    """Compile the kernel; an error names the line where its value was written."""
-    try:
-        return get_kernel(step.arg, step.src[0].arg.device)
-    except Exception as error:
-        place = provenance.where(step) or "an unknown line"
-        raise RuntimeError(f"the kernel for the value written at {place} cannot be compiled: {error}") from error
+def prepare(step: UOp, values: dict[str, int]) -> Launch:
+    """Compile the kernel of a step and find its buffers."""
+    memory = tuple(buffer_of(b) for b in step.src)
+    if step.op is not Ops.KERNEL:
+        return Launch(None, memory)
+    kernel = get_kernel(step.arg, step.src[0].arg.device)
+    return Launch(kernel, memory, tuple(values[name] for name in kernel.variables))
 
 
 def run_launch(launch: Launch) -> None:

@@ -57,7 +57,8 @@ def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp]) -> Schedule:
     memory: dict[UOp, UOp] = {}
     steps: list[Step] = []
     for node in StoreChooser(roots).choose():
-        steps.extend(make_steps(node, memory))
+        with provenance.blame(node):
+            steps.extend(make_steps(node, memory))
     add_dependencies(steps)
     ordered = in_order(steps)
     return Schedule(UOp(Ops.LINEAR, src=tuple(step.operation for step in ordered)), roots, memory, values)

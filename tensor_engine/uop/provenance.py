@@ -1,8 +1,10 @@
 """Which line of the user's code an operation was written on, for errors that show only when it runs."""
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,22 @@ def record(node: UOp) -> None:
         frame = frame.f_back
     if frame is not None:
         node.__dict__["provenance"] = (frame.f_code.co_filename, frame.f_lineno)
+
+
+class RealizeError(RuntimeError):
+    """Something went wrong when a value was computed; says on which line the value was written."""
+
+
+@contextlib.contextmanager
+def blame(node: UOp) -> Iterator[None]:
+    """Errors inside name the line on which `node` was written. MemoryError stays one, all else is a RealizeError."""
+    try:
+        yield
+    except RealizeError:
+        raise
+    except Exception as error:
+        kind = MemoryError if isinstance(error, MemoryError) else RealizeError
+        raise kind(f"{type(error).__name__} for the value written at {where(node) or 'an unknown line'}: {error}") from error
 
 
 def where(node: UOp) -> str:

@@ -33,8 +33,8 @@ def graph_rewrite(root: UOp, rules: PatternMatcher, ctx: Any = None) -> UOp:
             stack.pop()
             continue
         if node in pending:
-            current, result = pending.pop(node)
-            done[node] = done[current] = inherit(done[result], node)
+            current, became = pending.pop(node)
+            done[node] = done[current] = inherit(done[became], node)
             active.discard(current)
             stack.pop()
             continue
