@@ -5,6 +5,7 @@ NegativeLogLikelihoodLoss …) that way. What the operator table knows itself is
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import onnx
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto, inliner, shape_inference
@@ -35,13 +36,13 @@ def _all_nodes(graph: onnx.GraphProto) -> Iterator[NodeProto]:
             yield from _all_nodes(attribute.g)
 
 
-def _definition_of(node: NodeProto, opsets: dict[str, int]) -> onnx.defs.OpSchema | None:
+def _definition_of(node: NodeProto, opsets: dict[str, int]) -> Any:
     """The specification of an operator that is not in the table, but is defined as a function."""
     opset = opsets.get(node.domain, 0)
     if find_operator(node.domain, node.op_type, opset) or not onnx.defs.has(node.op_type, node.domain):
         return None
     try:
-        schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+        schema: Any = onnx.defs.get_schema(node.op_type, opset, node.domain)
     except onnx.defs.SchemaError:
         return None
     return schema if schema.has_function or schema.has_context_dependent_function else None
@@ -60,7 +61,7 @@ def _inline_definitions(model: ModelProto, opsets: dict[str, int]) -> ModelProto
 
 
 def _definition(
-    schema: onnx.defs.OpSchema, node: NodeProto, types: dict[str, TypeProto], name: str
+    schema: Any, node: NodeProto, types: dict[str, TypeProto], name: str
 ) -> FunctionProto:
     """What the node computes, as a function; attributes that it leaves out get the specification's defaults."""
     given = {attribute.name for attribute in node.attribute}

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, external_data_helper
 
 from tensor_engine.nn.onnx.error import OnnxError

@@ -31,7 +31,7 @@ class TensorSpec(NamedTuple):
 
     def empty(self, device: str | None) -> Tensor:
         """A tensor of this shape and dtype, with nothing in it."""
-        return Tensor.empty(*self.shape, dtype=self.dtype, device=device)
+        return Tensor.empty(*(self.shape or ()), dtype=self.dtype, device=device)
 
     def check(self, name: str, value: Value) -> None:
         """Raises OnnxError where the value is not what the spec says."""
@@ -75,7 +75,7 @@ def _input_spec(name: str, kind: TypeProto, given: Shape | None, dims: Mapping[s
         return TensorSpec(None, None, kind.HasField("optional_type"))
     declared = _declared_dims(kind)
     if given is None:
-        given = _static(None if declared is None else [dims.get(d, d) for d in declared])
+        given = _static(None if declared is None else [dims.get(str(d), d) for d in declared])
     if given is None:
         raise OnnxError(_how_to_give(name, declared))
     if declared is not None and len(given) != len(declared):

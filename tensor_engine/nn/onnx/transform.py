@@ -113,4 +113,6 @@ def _affine(norm: Node, graph: Graph) -> Node:
     dtype = graph.constants[norm.inputs[1]].dtype
     graph.constants.update({name: value.astype(dtype) for name, value in constants.items()})
     proto = helper.make_node("ChannelAffine", [norm.inputs[0], *constants], [output], norm.proto.name, domain=DOMAIN)
-    return Node(proto, norm.opset, find_operator(DOMAIN, "ChannelAffine", 1), {})
+    operator = find_operator(DOMAIN, "ChannelAffine", 1)
+    assert operator is not None, "the table has our own operators"
+    return Node(proto, norm.opset, operator, {})

@@ -15,9 +15,9 @@ Body = Callable[..., list[Value]]  # a subgraph as a function
 @operator("If")
 def if_(condition: np.ndarray | Tensor, *, then_branch: Body, else_branch: Body) -> tuple[Value, ...]:
     """One branch if the condition is known; otherwise both, and the result is chosen element by element."""
-    if is_host(condition):
-        return tuple(then_branch() if condition.item() else else_branch())
-    return tuple(_choose(condition, a, b) for a, b in zip(then_branch(), else_branch()))
+    if isinstance(condition, Tensor):
+        return tuple(_choose(condition, a, b) for a, b in zip(then_branch(), else_branch()))
+    return tuple(then_branch() if condition.item() else else_branch())
 
 
 def _choose(condition: Tensor, a: Value, b: Value) -> Tensor:
@@ -32,7 +32,8 @@ def loop(
     trip_count: np.ndarray | None, condition: np.ndarray | None, *state: Value, body: Body, output_count: int
 ) -> tuple[Value, ...]:
     """The body once for each trip while the condition holds; then the state and, stacked, what each trip gave."""
-    values, scanned = list(state), [[] for _ in range(output_count - len(state))]
+    values = list(state)
+    scanned: list[list[Value]] = [[] for _ in range(output_count - len(state))]
     trip = 0
     while (trip_count is None or trip < trip_count.item()) and (condition is None or condition.item()):
         condition, *results = body(np.array(trip, np.int64), _or_true(condition), *values)

@@ -24,11 +24,8 @@ def _div(a: Tensor, b: Tensor) -> Tensor:
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": lambda x: x.abs(),
-    "Acos": lambda x: x.acos(),
     "Acosh": lambda x: x.acosh(),
-    "Asin": lambda x: x.asin(),
     "Asinh": lambda x: x.asinh(),
-    "Atan": lambda x: x.atan(),
     "Atanh": lambda x: x.atanh(),
     "Ceil": lambda x: x.ceil(),
     "Cos": lambda x: x.cos(),
@@ -90,8 +87,8 @@ def _enter_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> No
 
 for _name, _function in UNARY.items():
     _enter_unary(_name, _function)
-for _name, _function in BINARY.items():
-    _enter_binary(_name, _function)
+for _name, _binary in BINARY.items():
+    _enter_binary(_name, _binary)
 
 
 @operator("Mod")
@@ -159,7 +156,7 @@ def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Te
     return _clip(x, low, high)
 
 
-def _clip(x, low, high):
+def _clip(x: Tensor, low: Tensor | float | None, high: Tensor | float | None) -> Tensor:
     """The lower bound first: where the bounds cross, the upper one wins."""
     x = x if low is None else x.maximum(low)
     return x if high is None else x.minimum(high)

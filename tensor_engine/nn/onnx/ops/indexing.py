@@ -25,20 +25,22 @@ def gather(x: Tensor, indices: Value, *, axis: int = 0) -> Tensor:
 def take(x: Tensor, positions: np.ndarray, axis: int) -> Tensor:
     """The slices of `x` at known positions along an axis, without a lookup where a few movements do the same."""
     size = x.shape[axis]
-    runs = _arithmetic_runs(positions)
-    if len(runs) <= MOST_RUNS:
-        parts = [_take_run(x, axis, *run) for run in runs]
-        return parts[0].cat(*parts[1:], dim=axis) if len(parts) > 1 else parts[0]
-    if (rows := _transposed_rows(positions, size)):
+    if rows := _transposed_rows(positions, size):
         grid = x.reshape(*x.shape[:axis], rows, size // rows, *x.shape[axis + 1 :])
         return grid.transpose(axis, axis + 1).reshape(*x.shape)
-    return x.take(to_tensor(positions, x.device), axis)
+    runs = _arithmetic_runs(positions)
+    if len(runs) > MOST_RUNS:
+        return x.take(to_tensor(positions, x.device), axis)
+    parts = [_take_run(x, axis, *run) for run in runs]
+    return parts[0].cat(*parts[1:], dim=axis) if len(parts) > 1 else parts[0]
 
 
 def _arithmetic_runs(positions: np.ndarray) -> list[tuple[int, int, int]]:
-    """The positions as runs (start, step, count), as few as a walk from the left finds."""
+    """The positions as runs (start, step, count), from a walk that gives up when there are too many."""
     runs: list[tuple[int, int, int]] = []
     for position in positions.tolist():
+        if len(runs) > MOST_RUNS:
+            break
         if runs:
             start, step, count = runs[-1]
             if count == 1 or position == start + step * count:

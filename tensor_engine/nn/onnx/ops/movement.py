@@ -1,6 +1,7 @@
 """Operators that only move elements: another shape, another order, a part, a repetition."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -108,7 +109,7 @@ def slice_(
     return _slice(x, zip(axes.tolist(), starts.tolist(), ends.tolist(), steps.tolist()))
 
 
-def _slice(x: Tensor, cuts) -> Tensor:
+def _slice(x: Tensor, cuts: Iterable[tuple[int, int, int, int]]) -> Tensor:
     """Each cut is (axis, start, end, step). Bounds beyond the ends mean the ends, as in Python."""
     index = [slice(None)] * x.ndim
     for axis, start, end, step in cuts:

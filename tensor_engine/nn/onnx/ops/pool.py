@@ -1,7 +1,9 @@
 """Pooling: a reduction over each place of a sliding window."""
 
 import math
+from functools import reduce
 from itertools import product
+from operator import add
 
 import numpy as np
 
@@ -147,8 +149,8 @@ def col2im(
     places = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(padded, block, window.dilations, window.strides)]
     parts = x.reshape(x.shape[0], -1, math.prod(block), *places)
     offsets = product(*(range(0, k * d, d) for k, d in zip(block, window.dilations)))
-    total = sum(_placed(parts[:, :, i].spread(window.strides), offset, padded) for i, offset in enumerate(offsets))
-    return total.pad([(0, 0), (0, 0), *((-before, -after) for before, after in window.pads)])
+    placed = [_placed(parts[:, :, i].spread(window.strides), offset, padded) for i, offset in enumerate(offsets)]
+    return reduce(add, placed).pad([(0, 0), (0, 0), *((-before, -after) for before, after in window.pads)])
 
 
 def _placed(part: Tensor, offset: tuple[int, ...], sizes: list[int]) -> Tensor:

@@ -1,6 +1,6 @@
 """Numbers stored as small integers: value = (integer - zero point) * scale."""
 
-from tensor_engine.dtype import dtypes
+from tensor_engine.dtype import DType, dtypes
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.conv import conv
 from tensor_engine.nn.onnx.ops.table import operator
@@ -20,7 +20,7 @@ def _fitted(parameter: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
     return parameter.reshape(*(-1 if i == axis % x.ndim else 1 for i in range(x.ndim)))
 
 
-def _saturated(x: Tensor, dtype) -> Tensor:
+def _saturated(x: Tensor, dtype: DType) -> Tensor:
     """Rounded to the nearest even integer and kept in the range of the type."""
     return x.round().clip(dtype.min, dtype.max).cast(dtype)
 

@@ -117,8 +117,8 @@ def apply_along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
     """The matrix times `x` along an axis: as a few shifted copies where its rows are short."""
     taps = int((matrix != 0).sum(1).max())
     if taps > MOST_TAPS:
-        weights = to_tensor(matrix.T.astype(numpy_dtype_of(x.dtype)), x.device)
-        return (x.transpose(axis, -1) @ weights).transpose(axis, -1)
+        dense = to_tensor(matrix.T.astype(numpy_dtype_of(x.dtype)), x.device)
+        return (x.transpose(axis, -1) @ dense).transpose(axis, -1)
     positions = np.argsort(-np.abs(matrix), axis=1, kind="stable")[:, :taps]
     positions.sort(axis=1)
     weights = np.take_along_axis(matrix, positions, axis=1)

@@ -1,7 +1,10 @@
 """Reading images at computed positions."""
 
 import math
+from collections.abc import Sequence
+from functools import reduce
 from itertools import product
+from operator import add, mul
 
 import numpy as np
 
@@ -84,20 +87,22 @@ def _reflected(coordinate: Tensor, low: float, high: float) -> Tensor:
 
 def _weighted_sum(flat: Tensor, taps: list[Taps], sizes: list[int], align_corners: int, padding_mode: str) -> Tensor:
     """The sum over all combinations of taps; what lies outside is 0 or, by the padding mode, found inside."""
-    total = None
+    terms = []
     for combination in product(*taps):
-        weight, position = None, None
-        for (place, w), size in zip(combination, sizes):
-            if padding_mode == "zeros":
-                w = ((place >= 0) & (place <= size - 1)).where(w, 0)
-            else:
-                place = _kept_inside(place, size, align_corners, padding_mode)
-            place = place.clip(0, size - 1).cast(dtypes.int32)
-            position = place if position is None else position * size + place
-            weight = w if weight is None else weight * w
-        term = lookup(flat, position) * weight.unsqueeze(1)
-        total = term if total is None else total + term
-    return total
+        places, weights = zip(*combination)
+        if padding_mode == "zeros":
+            insides = [(place >= 0) & (place <= size - 1) for place, size in zip(places, sizes)]
+            weights = tuple(inside.where(weight, 0) for inside, weight in zip(insides, weights))
+        else:
+            places = tuple(_kept_inside(p, n, align_corners, padding_mode) for p, n in zip(places, sizes))
+        terms.append(lookup(flat, _flat_position(places, sizes)) * reduce(mul, weights).unsqueeze(1))
+    return reduce(add, terms)
+
+
+def _flat_position(places: Sequence[Tensor], sizes: list[int]) -> Tensor:
+    """The position in the flattened image, of places that are first brought inside."""
+    inside = [place.clip(0, size - 1).cast(dtypes.int32) for place, size in zip(places, sizes)]
+    return reduce(lambda row, step: row * step[1] + step[0], zip(inside[1:], sizes[1:]), inside[0])
 
 
 @operator("RoiAlign")
@@ -163,15 +168,11 @@ def _bilinear_in_rois(x: Tensor, batch_indices: Tensor, rows: Tensor, columns: T
     """[rois, channels, rows * columns]: interpolated; for `max` the largest of the four weighted neighbours."""
     height, width = x.shape[2:]
     images = x.reshape(*x.shape[:2], -1)[batch_indices]
-    total = None
+    terms = []
     for (y, wy), (x_, wx) in product(_clamped_taps(rows, height), _clamped_taps(columns, width)):
         position = (y.unsqueeze(2) * width + x_.unsqueeze(1)).flatten(1)
-        term = lookup(images, position) * (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1).unsqueeze(1)
-        if total is None:
-            total = term
-        else:
-            total = total + term if mode == "avg" else total.maximum(term)
-    return total
+        terms.append(lookup(images, position) * (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1).unsqueeze(1))
+    return reduce(add if mode == "avg" else Tensor.maximum, terms)
 
 
 def _clamped_taps(coordinate: Tensor, size: int) -> Taps:

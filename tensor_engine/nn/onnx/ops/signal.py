@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
 from tensor_engine.nn.onnx.value import numpy_dtype_of, to_tensor
 from tensor_engine.tensor import Tensor
@@ -44,11 +45,19 @@ def stft(
     onesided: int = 1,
 ) -> Tensor:
     """[batch, frames, bins, 2]: the transform of each frame of the signal, weighted by the window."""
-    length = window.shape[0] if frame_length is None else int(frame_length.item())
+    length = _frame_length(window, frame_length)
     frames = signal.transpose(1, 2).windows((length,), int(frame_step.item())).permute(0, 2, 3, 1)
     if window is not None:
         frames = frames * window.reshape(-1, 1)
     return _transform(frames, length, False, bool(onesided))
+
+
+def _frame_length(window: Tensor | None, frame_length: np.ndarray | None) -> int:
+    if frame_length is not None:
+        return int(frame_length.item())
+    if window is None:
+        raise OnnxError("it has neither a window nor a frame length")
+    return window.shape[0]
 
 
 def _transform(x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:

@@ -1,5 +1,7 @@
 """Sliding windows as ONNX describes them, in the form that the engine's convolutions and pools take."""
 
+from collections.abc import Sequence
+
 from tensor_engine.tensor import Tensor
 
 Pads = list[tuple[int, int]]  # before and after, for each spatial dimension
@@ -27,7 +29,7 @@ class Window:
     def __init__(
         self,
         sizes: tuple[int, ...],
-        kernel: list[int],
+        kernel: Sequence[int],
         strides: list[int] | None,
         dilations: list[int] | None,
         auto_pad: str,
