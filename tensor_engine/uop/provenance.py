@@ -38,7 +38,8 @@ def blame(node: UOp) -> Iterator[None]:
         raise
     except Exception as error:
         kind = MemoryError if isinstance(error, MemoryError) else RealizeError
-        raise kind(f"{type(error).__name__} for the value written at {where(node) or 'an unknown line'}: {error}") from error
+        place = where(node) or "an unknown line"
+        raise kind(f"{type(error).__name__} for the value written at {place}: {error}") from error
 
 
 def where(node: UOp) -> str:
