@@ -29,7 +29,7 @@ def compiled(backend: str, op: Ops, source: DType, targets: tuple[DType, ...], l
     return Compiled(kernel, backend)
 
 
-def convert(backend: str, op: Ops, source: DType, targets: list[DType], lanes: int, data: np.ndarray) -> list[np.ndarray]:
+def convert(backend, op: Ops, source: DType, targets: list[DType], lanes: int, data: np.ndarray) -> list[np.ndarray]:
     outputs = [empty(d, SIZE) for d in targets]
     compiled(backend, op, source, tuple(targets), lanes)(*outputs, data)
     return outputs
