@@ -18,6 +18,12 @@ def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
 
 
 @operator("PRelu")
+def prelu_of_channels(x: Tensor, slope: Tensor) -> Tensor:
+    """Until opset 6: one slope for each channel, or for all."""
+    return prelu(x, slope.reshape(-1, *[1] * (x.ndim - 2)))
+
+
+@operator("PRelu", since=7)
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
     return (x < 0).where(x * slope, x)
 

@@ -197,7 +197,7 @@ def bit_cast(x: Tensor, *, to: int) -> Tensor:
 
 
 @operator("Dropout")
-def dropout_of_inference(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
+def dropout_of_inference(x: Tensor, *, is_test: int = 1, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
     return x, Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device)
 
 

@@ -10,6 +10,21 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
 
 @operator("Gemm")
+def gemm_before_7(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: int = 0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Tensor:
+    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+@operator("Gemm", since=7)
 def gemm(
     a: Tensor,
     b: Tensor,

@@ -33,6 +33,7 @@ def batch_normalization(
     variance: Tensor,
     *,
     epsilon: float = 1e-5,
+    is_test: int = 1,
     momentum: float = 0.9,
     spatial: int = 1,
     training_mode: int = 0,
