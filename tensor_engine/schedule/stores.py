@@ -48,7 +48,7 @@ class StoreChooser:
         for node in self.nodes:
             self.visit(node)
         self.store_shared()
-        return [node for node in self.nodes if node in self.stored]
+        return [node for node in self.nodes if node in self.stored and 0 not in node.shape]
 
     # ---- from the operands to the users: what would be repeated below this node?
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.op import GroupOp, Ops, identity_element
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.uop import UOp
 from tensor_engine.uop.upat import PatternMatcher, UPat
 
 below = UPat.var("below")
+COMPUTED = GroupOp.ELEMENTWISE | GroupOp.MOVEMENT | {Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
 
 
 def changes_nothing(node: UOp, below: UOp) -> UOp | None:
@@ -47,9 +48,31 @@ def is_whole_buffer(node: UOp) -> bool:
     return node.op in (Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY)
 
 
+def without_elements(node: UOp) -> UOp | None:
+    """What has no elements needs no memory and no kernel: a constant of its shape says as much."""
+    if 0 not in node.shape or node.base.op is Ops.CONST:
+        return None
+    return UOp.const(node.dtype, 0, node.device).reshape((1,) * len(node.shape)).expand(node.shape)
+
+
+def reduce_of_nothing(node: UOp, below: UOp) -> UOp | None:
+    """A reduction over no elements is what the reduction starts from."""
+    if 0 not in below.shape:
+        return None
+    start = UOp.const(node.dtype, identity_element(node.arg[0], node.dtype), node.device)
+    return start.reshape((1,) * len(node.shape)).expand(node.shape)
+
+
+def pad_nothing(node: UOp, below: UOp) -> UOp | None:
+    """Padding around no elements is all there is."""
+    return node.const_like(0) if 0 in below.shape else None
+
 
 pm_tidy = PatternMatcher(
     [
+        (UPat(COMPUTED, name="node"), without_elements),
+        (UPat(Ops.REDUCE_AXIS, name="node", src=(below,)), reduce_of_nothing),
+        (UPat(Ops.PAD, name="node", src=(below,)), pad_nothing),
         (UPat(Ops.DETACH, src=(below,)), lambda below: below),
         (UPat(Ops.CONTIGUOUS_BACKWARD, src=(below,)), lambda below: below),
         (UPat(GroupOp.MOVEMENT, name="node", src=(below,)), changes_nothing),
