@@ -17,8 +17,8 @@ KEY_BITS = 31  # of a float32 that is not negative, read as an integer
 
 def run_kernel(kernel: Callable[..., UOp], state: Tensor, *inputs: Tensor) -> Tensor:
     """What the kernel makes of `state`, a computed value that nothing else may use."""
-    nodes = [value.contiguous().uop for value in (state, *inputs)]
-    return Tensor.from_uop(UOp(Ops.CALL, state.dtype, tuple(nodes), kernel))
+    nodes = tuple(value.uop if value.uop.op is Ops.CALL else value.contiguous().uop for value in (state, *inputs))
+    return Tensor.from_uop(UOp(Ops.CALL, state.dtype, nodes, kernel))
 
 
 def suppress(keep: UOp, rivals: UOp) -> UOp:

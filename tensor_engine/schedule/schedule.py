@@ -187,8 +187,10 @@ def sees_result_of(reader: Step, writer: Step, above: dict[UOp, set[UOp]]) -> bo
     """Does a step that shares memory with `writer` read what that writes?
 
     Of an assignment only what was written on top of it does. Everything else was meant to see the memory as it was
-    before, and must run first.
+    before, and must run first. A CALL changes what the step of its first operand made, and comes after that.
     """
+    if writer.node.op is Ops.CALL and writer.node.src[0] is reader.node:
+        return False
     return writer.node.op is not Ops.ASSIGN or writer.node in above.get(reader.node, ())
 
 
