@@ -135,8 +135,9 @@ def lane_cost(address: UOp, loop: UOp) -> float:
 
 
 def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
-    """As many lanes as a register holds of the type that is computed with, and as the loop has iterations."""
-    widest = max((n.dtype.itemsize for n in nest.end.toposort() if n.op in (Ops.LOAD, Ops.REDUCE)), default=4)
+    """As many lanes as a register holds of the type of the results, and as the loop has iterations."""
+    results = [nest.end.src[0].src[1], *(n for n in nest.end.toposort() if n.op is Ops.REDUCE)]
+    widest = max(n.dtype.itemsize for n in results)
     count = max(renderer.vector_bytes // max(widest, 4), 1)
     while count > size_of(loop):
         count //= 2
