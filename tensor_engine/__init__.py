@@ -2,6 +2,7 @@
 
 Names are imported when they are first used, so that a part of the engine can be imported without the others.
 """
+
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,5 @@
 """Tensor: a lazy array. An operation writes a node of the graph down and returns; asking for a value runs it."""
+
 from __future__ import annotations
 
 import contextlib
@@ -18,8 +19,10 @@ from tensor_engine.dtype import (
     to_dtype,
     truncate,
 )
-from tensor_engine.mixin import OpMixin
+from tensor_engine.helpers import prod
+from tensor_engine.mixin import random
 from tensor_engine.mixin.elementwise import narrowest_int
+from tensor_engine.mixin.movement import as_sequence
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
@@ -27,7 +30,7 @@ from tensor_engine.uop.uop import UOp
 Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
 
 
-class Tensor(OpMixin):
+class Tensor(random.RandomMixin):
     """An array of one dtype on one device. Nothing is computed before `realize`, `numpy`, `item` or `tolist`.
 
     `data` is a number, a nested list of numbers, a numpy array (copied), bytes (uint8), or a graph node. Python floats
@@ -43,9 +46,7 @@ class Tensor(OpMixin):
     is_param: bool
     grad: Tensor | None
 
-    def __init__(
-        self, data: Data, device: str | None = None, dtype: DType | str | None = None, is_param: bool = True
-    ):
+    def __init__(self, data: Data, device: str | None = None, dtype: DType | str | None = None, is_param: bool = True):
         dtype = None if dtype is None else to_dtype(dtype)
         device = None if device is None else Device.canonicalize(device)
         self.uop = node_from_data(data, dtype, device)
@@ -66,6 +67,22 @@ class Tensor(OpMixin):
     def const(cls, dtype: DType, value: ConstType, device: str | None = None) -> Tensor:
         """A constant of shape ()."""
         return cls.from_uop(UOp.const(dtype, value, device and Device.canonicalize(device)))
+
+    @classmethod
+    def _random_state(cls, count: int, device: str | None) -> Tensor:
+        state = cls(random.generator.draw(count), device)
+        random.states[state.uop.base] = count
+        return state
+
+    @classmethod
+    def empty(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
+        """Memory whose content is undefined, floats unless another type is given."""
+        sizes = as_sequence(shape)
+        kind = to_dtype(dtype or dtypes.default_float)
+        if 0 in sizes:
+            return cls.zeros(sizes, dtype=kind, device=device)
+        node = UOp.new_buffer(Device.canonicalize(device), prod(sizes), kind)
+        return cls.from_uop(node.reshape(sizes))
 
     @classmethod
     def as_operand(cls, value: Any) -> Tensor:
@@ -111,9 +128,9 @@ class Tensor(OpMixin):
         return self if dtype is self.dtype else Tensor.from_uop(self.uop.bitcast(dtype))
 
     def const_like(self, value: ConstType, dtype: DType | None = None) -> Tensor:
-        # the bits tell 0.0 from -0.0, and the type 1 from 1.0 and True
-        bits = struct.pack("d", value) if isinstance(value, float) else value
-        return Tensor.from_uop(constant_node(self.uop.shape, dtype or self.uop.dtype, type(value), bits))
+        # the bits tell 0.0 from -0.0, which are equal
+        key = struct.pack("d", value) if isinstance(value, float) else value
+        return Tensor.from_uop(constant_node(self.uop.shape, dtype or self.uop.dtype, key))
 
     def movement(self, op: Ops, arg: Any) -> Tensor:
         return Tensor.from_uop(self.uop.movement(op, arg))
@@ -187,7 +204,8 @@ class Tensor(OpMixin):
     def assign(self, value: Tensor | Data) -> Tensor:
         """Write `value` into this tensor's own memory, once it is realised. Returns this.
 
-        Raises ValueError if the type or the device is another or the shape doesn't broadcast to this one.
+        What was made of the old value must be realised before, or together with this. Raises ValueError if the type
+        or the device is another, the shape doesn't broadcast to this one, or this is a part of another tensor.
         """
         new = value if isinstance(value, Tensor) else Tensor(value, self.device, self.dtype)
         if new.dtype is not self.dtype:
@@ -195,13 +213,22 @@ class Tensor(OpMixin):
         if new.uop.device not in (None, self.device):
             raise ValueError(f"can't assign values on {new.device} to a tensor on {self.device}: use .to")
         new = new.expand(self.shape)
-        if new.uop is not self.uop:
-            self.uop = UOp(Ops.ASSIGN, self.dtype, (self.uop, new.uop)) if self._has_memory() else new.uop
+        target = self._memory()
+        if target is None:
+            self.uop = new.uop
+        elif new.uop is not self.uop:
+            self.uop = UOp(Ops.ASSIGN, self.dtype, (target, new.uop))
             provenance.record(self.uop)
         return self
 
-    def _has_memory(self) -> bool:
-        return self.uop.base.op in (Ops.BUFFER, Ops.ASSIGN)
+    def _memory(self) -> UOp | None:
+        """The buffer to assign to, in this shape; None for a value that isn't computed yet."""
+        node = self.uop.src[0] if self.uop.op is Ops.ASSIGN else self.uop
+        if is_whole_buffer(node):
+            return node
+        if node.base.op is Ops.BUFFER:
+            raise ValueError("this is a part of another tensor: write to it with x[...] = value")
+        return None
 
     def replace(self, other: Tensor) -> Tensor:
         """Become `other`'s value, whatever this was. Shapes and types must agree. Returns this."""
@@ -213,6 +240,14 @@ class Tensor(OpMixin):
     def clone(self) -> Tensor:
         """The values in memory of their own."""
         return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+
+    def __setitem__(self, indices: Any, value: Tensor | Data) -> None:
+        """`x[i] = value` for ints, slices and None: x becomes the tensor with `value` in these places.
+
+        Tensors that were made from x before keep the old values. Raises IndexError for places that are computed.
+        """
+        new = value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)
+        self.uop = self.written(indices, new).uop
 
     # ---- types by name
 
@@ -284,10 +319,9 @@ def is_whole_buffer(node: UOp) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def constant_node(shape: tuple[Any, ...], dtype: DType, kind: type, bits: Any) -> UOp:
+def constant_node(shape: tuple[Any, ...], dtype: DType, key: int | bytes) -> UOp:
     """A constant of a shape. Operations are full of the same few, so the last ones are kept."""
-    value = struct.unpack("d", bits)[0] if kind is float else bits
-    scalar = UOp.const(dtype, value)
+    scalar = UOp.const(dtype, struct.unpack("d", key)[0] if isinstance(key, bytes) else key)
     return scalar.reshape((1,) * len(shape)).expand(shape) if shape else scalar
 
 
@@ -303,14 +337,14 @@ def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
         return node if device in (None, node.device) else node.copy_to_device(device)
     if data is None:
         data = []
+    if isinstance(data, (np.ndarray, np.generic)):
+        return node_from_array(np.asarray(data), dtype, device)
     if isinstance(data, (bool, int, float)):
         return UOp.const(dtype or scalar_dtype(data), data, device)
     if isinstance(data, (bytes, bytearray, memoryview)):
         return node_from_array(np.frombuffer(data, np.uint8), dtype, device)
     if isinstance(data, (list, tuple)):
         return node_from_list(data, dtype, device)
-    if isinstance(data, (np.ndarray, np.generic)):
-        return node_from_array(np.asarray(data), dtype, device)
     raise TypeError(f"a Tensor is made of numbers, lists, arrays or bytes, not of a {type(data).__name__}")
 
 
@@ -324,12 +358,12 @@ def scalar_dtype(value: ConstType) -> DType:
 
 def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
     """A nested list of numbers."""
+    if any(isinstance(item, Tensor) for item in data):
+        raise TypeError("a Tensor is made of lists of numbers; for a list of Tensors use Tensor.stack or Tensor.cat")
     try:
         array = np.array(data)
     except ValueError:
         raise ValueError("a Tensor needs lists of equal lengths at each depth") from None
-    if array.dtype == object:
-        raise TypeError("a Tensor is made of lists of numbers; for a list of Tensors use Tensor.stack or Tensor.cat")
     if array.size and array.dtype.kind in "iu":
         extremes = scalar_dtype(int(array.min())), scalar_dtype(int(array.max()))
         dtype = dtype or least_upper_dtype(*extremes)
@@ -377,6 +411,6 @@ def stored(array: np.ndarray, dtype: DType, device: str) -> UOp:
     from tensor_engine.engine.realize import attach
 
     node = UOp.new_buffer(device, array.size, dtype)
-    content = memoryview(np.ascontiguousarray(array)).cast("B")
+    content = np.ascontiguousarray(array).data.cast("B")
     attach(node, Buffer(device, array.size, dtype).copyin(content))
     return node

@@ -1,4 +1,5 @@
 """The curves that networks put between their layers."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """Tensors from nothing: constants, counting, and what is made of them. None of these takes memory by itself."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """Einstein's summation: a formula names the axes; operands are aligned by name, multiplied, and summed."""
+
 from __future__ import annotations
 
 import string

@@ -1,4 +1,5 @@
 """Operations on one element at a time, and how two operands meet."""
+
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,5 @@
 """What Tensor and UOp each provide, so that every operation above is written once for both."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

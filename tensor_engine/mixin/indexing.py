@@ -4,6 +4,7 @@ x[i] with a computed i is the sum over all places of (place == i) ? x[place] : 0
 load; written so, it needs no operation of its own. An index outside gives 0, where numpy would raise: its value isn't
 known when the graph is built.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -166,7 +167,37 @@ class IndexingMixin(WindowMixin):
 
     # ---- writing to places
 
-    def scatter(self, dim: int, index: Self, src: Self | Any, reduce: str | None = None) -> Self:
+    def written(self, indices: Any, value: Self) -> Self:
+        """This with `value`, broadcast, at the places that ints, slices and None name as in `x[indices]`.
+
+        Raises IndexError for places that are computed: `scatter` writes to those.
+        """
+        picks = self._complete(indices)
+        if any(isinstance(pick, IndexingMixin) for pick in picks):
+            raise IndexError("only ints and slices can be written to; use scatter or where for computed places")
+        shape = self[tuple(picks)].shape
+        value = value.cast(self.dtype).expand(shape)
+        if 0 in shape:
+            return self
+        picks = [pick for pick in picks if pick is not None]
+        places = [
+            range(size)[pick] if isinstance(pick, slice) else range(size)[pick % size :][:1]
+            for pick, size in zip(picks, self.shape)
+        ]
+        inside = value.const_like(True, dtypes.bool)
+        return inside._placed_in(self.shape, places).where(value._placed_in(self.shape, places), self)
+
+    def _placed_in(self, shape: tuple[int, ...], places: list[range]) -> Self:
+        """These elements at the given places of each axis, zeros elsewhere."""
+        value = self.reshape([len(line) for line in places])
+        for axis, (line, size) in enumerate(zip(places, shape)):
+            if line.step < 0:
+                value, line = value.flip(axis), line[::-1]
+            value = value._spread_axis(axis, line.step)
+            value = value._placed(axis, line.start, size - line.start - value.shape[axis])
+        return value
+
+    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
         """self with self[index[i][j]][j] = src[i][j] for dim 0, and so on; of several values for one place the last.
 
         With `reduce` "add", "multiply", "max" or "min" all of them are combined with what is there. The work is the

@@ -1,4 +1,5 @@
 """Several tensors made one, one made several, and elements repeated or moved along an axis."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

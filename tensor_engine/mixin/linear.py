@@ -1,4 +1,5 @@
 """Products summed: matrices, einsum, attention, and the norms around them."""
+
 from __future__ import annotations
 
 import math

@@ -1,10 +1,10 @@
 """The same elements in another arrangement: nothing is computed, and none of these costs a kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.helpers import argsort, prod
 from tensor_engine.mixin.elementwise import ElementwiseMixin
 from tensor_engine.uop.op import Ops
@@ -133,38 +133,3 @@ class MovementMixin(ElementwiseMixin):
     def unpermute(self, order: Sequence[int]) -> Self:
         """What `permute(order)` undoes."""
         return self.permute(argsort(order))
-
-    # ---- padding
-
-    def pad(
-        self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0.0
-    ) -> Self:
-        """Elements before and after.
-
-        `padding` is a pair or None for each axis, or flat counts from the last axis forward (left, right, top,
-        bottom, …). A negative count cuts. `mode`: "constant" fills with `value`, "reflect" mirrors without the edge,
-        "replicate" repeats the edge, "circular" goes round.
-        """
-        pads = self._pads_per_axis(padding)
-        if mode != "constant":
-            from tensor_engine.mixin.padding import pad_with_mode
-
-            return pad_with_mode(self, pads, mode)
-        cut = self.shrink([(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, pads)])
-        grow = [(max(a, 0), max(b, 0)) for a, b in pads]
-        padded = cut.pad_zeros(grow)
-        if value == 0 or padded is cut:
-            return padded
-        inside = cut.const_like(True, dtypes.bool).pad_zeros(grow)
-        return inside.where(padded, value)
-
-    def _pads_per_axis(self, padding: Sequence[Any]) -> list[tuple[int, int]]:
-        """Either form of padding as a pair for each axis."""
-        if all(isinstance(p, int) for p in padding) and padding:
-            if len(padding) % 2 or len(padding) > 2 * self.ndim:
-                raise ValueError(f"pad needs pairs of counts for at most {self.ndim} axes, got {tuple(padding)}")
-            pairs = list(zip(padding[::2], padding[1::2]))[::-1]
-            return [(0, 0)] * (self.ndim - len(pairs)) + pairs
-        if len(padding) != self.ndim:
-            raise ValueError(f"pad needs a pair for each axis of shape {self.shape}, got {tuple(padding)}")
-        return [(0, 0) if pair is None else (pair[0], pair[1]) for pair in padding]

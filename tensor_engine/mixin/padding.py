@@ -1,64 +1,94 @@
-"""Padding with what is there already: mirrored, the edge repeated, or going round."""
+"""Elements before and after: a value, or what is there already mirrored, repeated, or going round."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensor_engine.dtype import ConstType, dtypes
+from tensor_engine.mixin.join import JoinMixin
 
 if TYPE_CHECKING:
-    from tensor_engine.mixin import OpMixin
+    from typing_extensions import Self
 
-    V = TypeVar("V", bound=OpMixin)
-
-
-def pad_with_mode(value: V, pads: list[tuple[int, int]], mode: str) -> V:
-    """`value` with elements before and after each axis, taken from the value itself.
-
-    Raises ValueError for an unknown mode, and for counts that the axis can't give.
-    """
-    if mode not in SIDES:
-        raise ValueError(f"no padding mode {mode!r}; there are constant, {', '.join(SIDES)}")
-    for axis, (before, after) in enumerate(pads):
-        value = pad_axis(value, axis, max(before, 0), max(after, 0), mode)
-    cuts = [(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(value.shape, pads)]
-    return value.shrink(cuts)
+Pads = list[tuple[int, int]]
 
 
-def pad_axis(value: V, axis: int, before: int, after: int, mode: str) -> V:
-    """One axis padded."""
-    size = value.shape[axis]
-    limit = {"reflect": size - 1, "circular": size}.get(mode)
-    if limit is not None and max(before, after) > limit:
-        raise ValueError(f"{mode} padding of axis {axis} with size {size} gives at most {limit}, not {before, after}")
-    first, last = SIDES[mode](value, axis, before, after)
-    parts = [first] * (before > 0) + [value] + [last] * (after > 0)
-    return parts[0].cat(*parts[1:], dim=axis)
+class PaddingMixin(JoinMixin):
+    """pad, in all its modes."""
+
+    __slots__ = ()
+
+    def pad(self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0.0) -> Self:
+        """Elements before and after.
+
+        `padding` is a pair or None for each axis, or flat counts from the last axis forward (left, right, top,
+        bottom, …). A negative count cuts. `mode`: "constant" fills with `value`, "reflect" mirrors without the edge,
+        "replicate" repeats the edge, "circular" goes round.
+        Raises ValueError for counts that don't fit the axes, and for what the mode can't give.
+        """
+        pads = self._pads_per_axis(padding)
+        cut = self.shrink([(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, pads)])
+        pads = [(max(a, 0), max(b, 0)) for a, b in pads]
+        if mode == "constant":
+            return cut._pad_value(pads, value)
+        if mode not in ENDS:
+            raise ValueError(f"no padding mode {mode!r}; there are constant, {', '.join(ENDS)}")
+        for axis, (before, after) in enumerate(pads):
+            cut = cut._pad_axis(axis, before, after, mode)
+        return cut
+
+    def _pads_per_axis(self, padding: Sequence[Any]) -> Pads:
+        """Either form of padding as a pair for each axis."""
+        if all(isinstance(p, int) for p in padding) and padding:
+            if len(padding) % 2 or len(padding) > 2 * self.ndim:
+                raise ValueError(f"pad needs pairs of counts for at most {self.ndim} axes, got {tuple(padding)}")
+            pairs = list(zip(padding[::2], padding[1::2]))[::-1]
+            return [(0, 0)] * (self.ndim - len(pairs)) + pairs
+        if len(padding) != self.ndim:
+            raise ValueError(f"pad needs a pair for each axis of shape {self.shape}, got {tuple(padding)}")
+        return [(0, 0) if pair is None else (pair[0], pair[1]) for pair in padding]
+
+    def _pad_value(self, pads: Pads, value: ConstType) -> Self:
+        """Padded with a value."""
+        padded = self.pad_zeros(pads)
+        if value == 0 or padded is self:
+            return padded
+        inside = self.const_like(True, dtypes.bool).pad_zeros(pads)
+        return inside.where(padded, value)
+
+    def _pad_axis(self, axis: int, before: int, after: int, mode: str) -> Self:
+        """One axis padded with what is there."""
+        size = self.shape[axis]
+        limit = {"reflect": size - 1, "circular": size}.get(mode)
+        if limit is not None and max(before, after) > limit:
+            raise ValueError(
+                f"{mode} padding gives at most {limit} elements for axis {axis} of shape {self.shape}, not"
+                f" {max(before, after)}"
+            )
+        first, last = ENDS[mode](self, axis, before, after)
+        parts = [first] * (before > 0) + [self] + [last] * (after > 0)
+        return parts[0].cat(*parts[1:], dim=axis)
 
 
-def part(value: V, axis: int, start: int, stop: int) -> V:
-    """The elements of one axis from start to stop."""
-    return value.shrink([(start, stop) if i == axis else None for i in range(value.ndim)])
-
-
-def reflect(value: V, axis: int, before: int, after: int) -> tuple[V, V]:
+def reflect(value: Any, axis: int, before: int, after: int) -> tuple[Any, Any]:
     """Mirrored, without the edge itself."""
     size = value.shape[axis]
-    return part(value, axis, 1, before + 1).flip(axis), part(value, axis, size - 1 - after, size - 1).flip(axis)
+    return value._part(axis, 1, before + 1).flip(axis), value._part(axis, size - 1 - after, size - 1).flip(axis)
 
 
-def replicate(value: V, axis: int, before: int, after: int) -> tuple[V, V]:
+def replicate(value: Any, axis: int, before: int, after: int) -> tuple[Any, Any]:
     """The first and the last element again and again."""
     size = value.shape[axis]
-    sizes = [-1] * value.ndim
-    first, last = part(value, axis, 0, 1), part(value, axis, size - 1, size)
-    sizes[axis] = max(before, 1)
-    first = first.expand(sizes)
-    sizes[axis] = max(after, 1)
-    return first, last.expand(sizes)
+    first, last = value._part(axis, 0, 1), value._part(axis, size - 1, size)
+    return first.repeat_interleave(max(before, 1), axis), last.repeat_interleave(max(after, 1), axis)
 
 
-def circular(value: V, axis: int, before: int, after: int) -> tuple[V, V]:
+def circular(value: Any, axis: int, before: int, after: int) -> tuple[Any, Any]:
     """What lies at the other end."""
     size = value.shape[axis]
-    return part(value, axis, size - before, size), part(value, axis, 0, after)
+    return value._part(axis, size - before, size), value._part(axis, 0, after)
 
 
-SIDES = {"reflect": reflect, "replicate": replicate, "circular": circular}
+# what stands before and behind the elements in each mode
+ENDS = {"reflect": reflect, "replicate": replicate, "circular": circular}

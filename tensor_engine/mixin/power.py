@@ -1,4 +1,5 @@
 """Powers: a case for each kind of exponent, so that every one is as exact as it can be."""
+
 from __future__ import annotations
 
 import math

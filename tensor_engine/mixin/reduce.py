@@ -1,4 +1,5 @@
 """Many elements combined into one, or each with those before it."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import DType, dtypes, sum_acc_dtype
 from tensor_engine.helpers import ceildiv, prod
-from tensor_engine.mixin.join import JoinMixin
+from tensor_engine.mixin.padding import PaddingMixin
 from tensor_engine.uop.op import Ops, identity_element
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ LONGEST_DIRECT_SCAN = 128  # longer scans are made of chunks of SCAN_CHUNK
 SCAN_CHUNK = 64
 
 
-class ReduceMixin(JoinMixin):
+class ReduceMixin(PaddingMixin):
     """Sums, extremes, means and what is made of them. `axis` None means all axes."""
 
     __slots__ = ()

@@ -1,4 +1,5 @@
 """Images in another size."""
+
 from __future__ import annotations
 
 import math

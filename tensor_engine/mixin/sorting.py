@@ -2,8 +2,10 @@
 
 Values are first mapped to integers that sort the same way (`order_keys`), so that there is one comparison for all
 types and directions. Short rows are sorted by counting: an element's place is the number of elements before it.
-Long rows are cut into chunks, which are sorted so and then merged; `topk` keeps only the best of each chunk.
+The best few of a long row are found in chunks, then among the chunks' winners. Very long rows are sorted in chunks,
+which are then merged.
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -16,8 +18,8 @@ from tensor_engine.uop.op import Ops
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-LONGEST_COUNTED = 1024  # rows up to this length are sorted by counting
-CHUNK = 256
+SMALLEST_CHUNK = 256
+LONGEST_COUNTED = 16384  # longer rows are merged: counting takes the square of the length, but few kernels
 
 # the integer type that holds the bits of a float
 BITS_OF: dict[DType, DType] = {
@@ -68,10 +70,11 @@ class SortingMixin(IndexingMixin):
         length = keys.shape[-1]
         if 0 in keys.shape or k == 0:
             return keys._part(keys.ndim - 1, 0, k).cast(dtypes.int32)
+        chunk = max(SMALLEST_CHUNK, 1 << (2 * k - 1).bit_length())
+        if length >= 2 * chunk:
+            return keys._first_by_rounds(k, chunk)
         if length <= LONGEST_COUNTED:
             return keys._first_by_counting(k)
-        if k * 2 <= CHUNK:
-            return keys._first_by_rounds(k)
         return keys._order_by_merging()._part(keys.ndim - 1, 0, k)
 
     def order_keys(self, descending: bool = False) -> Self:
@@ -112,15 +115,15 @@ class SortingMixin(IndexingMixin):
         missing = [(0, 0)] * (self.ndim - 1) + [(0, chunks * size - length)]
         return self.pad(missing, value=self.dtype.max).unflatten(-1, (chunks, size))
 
-    def _first_by_rounds(self, k: int) -> Self:
+    def _first_by_rounds(self, k: int, chunk: int) -> Self:
         """Where the k smallest keys of each row stand, in order: the k smallest of each chunk, then of what is left.
 
         Equal keys keep their order, as a chunk's winners stand before those of the chunks behind it. Keys that fill
         up stand behind all others, so that none of them is taken before an equal one.
         """
         keys, places = self, self.counting(self.shape[-1]).expand(self.shape)
-        while keys.shape[-1] > LONGEST_COUNTED:
-            chunks, origins = keys._chunked(CHUNK), places._chunked(CHUNK)
+        while keys.shape[-1] >= 2 * chunk:
+            chunks, origins = keys._chunked(chunk), places._chunked(chunk)
             winners = chunks._first_by_counting(k).contiguous()
             keys = chunks.gather(-1, winners).flatten(-2).contiguous()
             places = origins.gather(-1, winners).flatten(-2).contiguous()
@@ -129,7 +132,7 @@ class SortingMixin(IndexingMixin):
     def _order_by_merging(self) -> Self:
         """Where all keys of each row stand, in order: sorted chunks, merged two by two."""
         length = self.shape[-1]
-        size, rounds = CHUNK, (ceildiv(length, CHUNK) - 1).bit_length()
+        size, rounds = SMALLEST_CHUNK, (ceildiv(length, SMALLEST_CHUNK) - 1).bit_length()
         keys = self._chunked(size << rounds).squeeze(-2).unflatten(-1, (-1, size))
         order = keys._first_by_counting(size).contiguous()
         first = self.counting(keys.shape[-2]).reshape(-1, 1) * size

@@ -3,6 +3,7 @@
 The windows of an axis are made by movement alone: the axis is repeated and cut so that each row starts `dilation`
 elements later than the row before it. Their index arithmetic comes out as place * stride + offset * dilation.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -159,12 +160,15 @@ class WindowMixin(LinearMixin):
         """The last axes with stride - 1 zeros between their elements."""
         result = self
         for axis, stride in zip(range(self.ndim - len(strides), self.ndim), strides):
-            if stride > 1:
-                apart = result.unsqueeze(axis + 1)
-                zeros = [(0, stride - 1 if i == axis + 1 else 0) for i in range(apart.ndim)]
-                whole = apart.pad_zeros(zeros).flatten(axis, axis + 1)
-                result = whole._part(axis, 0, whole.shape[axis] - stride + 1)
+            result = result._spread_axis(axis, stride)
         return result
+
+    def _spread_axis(self, axis: int, stride: int) -> Self:
+        """One axis with stride - 1 zeros between its elements."""
+        if stride == 1:
+            return self
+        apart = self.unsqueeze(axis + 1)._placed(axis + 1, 0, stride - 1).flatten(axis, axis + 1)
+        return apart._part(axis, 0, apart.shape[axis] - stride + 1)
 
     # ---- pooling
 

@@ -1,4 +1,5 @@
 """Which line of the user's code an operation was written on, for errors that show only when it runs."""
+
 from __future__ import annotations
 
 import contextlib

@@ -1,11 +1,12 @@
 """How the tests of this folder compare: the graph's value, found by `evaluate`, with what numpy says."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-
 from mixin.evaluate import evaluate, numpy_type
+
 from tensor_engine import Tensor
 from tensor_engine.dtype import DType
 

@@ -3,6 +3,7 @@
 It shares nothing with the engine but the graph, so that it can judge the mixins (what graph do they build?) and the
 engine (does it compute what the graph says?).
 """
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Elementwise operations against numpy: values at the edges, types, and how operands meet."""
+
 from __future__ import annotations
 
 import math
@@ -6,9 +7,9 @@ import operator
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
 from mixin.evaluate import evaluate
+
 from tensor_engine import Tensor, dtypes
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp

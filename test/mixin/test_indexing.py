@@ -1,11 +1,12 @@
 """Picking and writing by place, order, and resizing, against numpy and by definition."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
 from mixin.evaluate import evaluate
+
 from tensor_engine import Tensor, dtypes
 
 RANDOM = np.random.default_rng(3)
@@ -95,7 +96,9 @@ def test_iteration_and_length():
 def test_gather(dim):
     index = RANDOM.integers(0, X.shape[dim], (3, 4, 2))
     index[0, 0, 0] = -1
-    expected = np.take_along_axis(X[tuple(slice(n) if i != dim % 3 else slice(None) for i, n in enumerate((3, 4, 2)))], index, dim)
+    expected = np.take_along_axis(
+        X[tuple(slice(n) if i != dim % 3 else slice(None) for i, n in enumerate((3, 4, 2)))], index, dim
+    )
     agree(T.gather(dim, Tensor(index)), expected)
     with pytest.raises(ValueError, match="doesn't fit"):
         T.gather(dim, Tensor(index[0]))
@@ -171,7 +174,7 @@ def test_sort(length, dtype, descending):
 def short_chunks(monkeypatch):
     """What long rows are, made short, so that the evaluator need not take long."""
     monkeypatch.setattr("tensor_engine.mixin.sorting.LONGEST_COUNTED", 16)
-    monkeypatch.setattr("tensor_engine.mixin.sorting.CHUNK", 8)
+    monkeypatch.setattr("tensor_engine.mixin.sorting.SMALLEST_CHUNK", 8)
 
 
 @pytest.mark.parametrize("length", [17, 32, 33, 100])

@@ -1,10 +1,11 @@
 """Products summed, and the norms around them, against numpy."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
+
 from tensor_engine import Tensor, dtypes
 
 RANDOM = np.random.default_rng(2)
@@ -81,13 +82,17 @@ def test_linear():
 def test_einsum(formula):
     inputs = formula.replace(" ", "").split("->")[0].split(",")
     sizes = dict.fromkeys("ijklbhqcd", 3) | {"j": 4, "k": 5}
-    operands = [values(*[n for axis in term.replace("...", ".") for n in ([2, 3] if axis == "." else [sizes[axis]])]) for term in inputs]
+    operands = [
+        values(*[n for axis in term.replace("...", ".") for n in ([2, 3] if axis == "." else [sizes[axis]])])
+        for term in inputs
+    ]
     got = Tensor.einsum(formula, *[Tensor(a) for a in operands])
     agree(got, np.einsum(formula, *operands), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("formula", "words"), [("ij,jk->ik", "both 4 and 5"), ("ij->ij", "names 1"), ("i,jk", "doesn't fit"), ("ij,ij->z", "output")]
+    ("formula", "words"),
+    [("ij,jk->ik", "both 4 and 5"), ("ij->ij", "names 1"), ("i,jk", "doesn't fit"), ("ij,ij->z", "output")],
 )
 def test_a_formula_that_does_not_fit(formula, words):
     with pytest.raises(ValueError, match=words):

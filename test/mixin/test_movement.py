@@ -1,11 +1,12 @@
 """Movement, creation and joining against numpy."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
 from mixin.evaluate import evaluate
+
 from tensor_engine import Tensor, dtypes
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

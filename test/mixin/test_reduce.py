@@ -1,13 +1,14 @@
 """Reductions, scans and activation functions against numpy."""
+
 from __future__ import annotations
 
 import math
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
 from mixin.evaluate import evaluate
+
 from tensor_engine import Tensor, dtypes
 
 RANDOM = np.random.default_rng(0)
@@ -39,7 +40,13 @@ def test_the_types_of_sums():
     def of(dtype):
         return Tensor(np.ones(3, dtype)).sum().dtype.name
 
-    assert [of(t) for t in ("bool", "int8", "uint8", "int64", "uint64")] == ["int32", "int32", "uint32", "int64", "uint64"]
+    assert [of(t) for t in ("bool", "int8", "uint8", "int64", "uint64")] == [
+        "int32",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+    ]
     assert [of(t) for t in ("float16", "float32", "float64")] == ["float16", "float32", "float64"]
     agree(Tensor(np.full(300, 200, np.uint8)).sum(), np.uint32(60000))
     agree(Tensor(np.ones(3, np.float16)).sum(dtype=dtypes.float32), np.float32(3))

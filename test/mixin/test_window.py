@@ -1,12 +1,13 @@
 """Windows, convolution and pooling against their definitions, written as loops."""
+
 from __future__ import annotations
 
 import itertools
 
 import numpy as np
 import pytest
-
 from mixin.agree import agree
+
 from tensor_engine import Tensor, dtypes
 
 RANDOM = np.random.default_rng(1)
@@ -16,15 +17,15 @@ def convolve(x, w, bias=None, groups=1, stride=(1, 1), dilation=(1, 1), pads=((0
     """Cross-correlation by its definition, in double precision."""
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *pads))
     kernel = w.shape[2:]
-    out = [
-        (size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip(x.shape[2:], kernel, stride, dilation)
-    ]
+    out = [(size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip(x.shape[2:], kernel, stride, dilation)]
     result = np.zeros((x.shape[0], w.shape[0], *out))
     per = w.shape[0] // groups
     for channel in range(w.shape[0]):
         inputs = x[:, channel // per * w.shape[1] :][:, : w.shape[1]]
         for place in itertools.product(*map(range, out)):
-            window = tuple(slice(p * s, p * s + d * (k - 1) + 1, d) for p, s, d, k in zip(place, stride, dilation, kernel))
+            window = tuple(
+                slice(p * s, p * s + d * (k - 1) + 1, d) for p, s, d, k in zip(place, stride, dilation, kernel)
+            )
             product = inputs[(slice(None), slice(None), *window)] * w[channel]
             result[(slice(None), channel, *place)] = product.sum(tuple(range(1, product.ndim)))
     return result if bias is None else result + bias.reshape(1, -1, *[1] * len(kernel))
@@ -71,7 +72,9 @@ def test_conv2d(groups, stride, dilation, padding):
 
 def test_convolution_over_one_and_three_axes():
     x, w = values(1, 2, 9), values(3, 2, 4)
-    agree(Tensor(x).conv2d(Tensor(w)), convolve(x, w, stride=(1,), dilation=(1,), pads=((0, 0),)).astype(np.float32), 1e-4)
+    agree(
+        Tensor(x).conv2d(Tensor(w)), convolve(x, w, stride=(1,), dilation=(1,), pads=((0, 0),)).astype(np.float32), 1e-4
+    )
     x, w = values(1, 2, 4, 5, 6), values(3, 2, 2, 3, 2)
     expected = convolve(x, w, stride=(1,) * 3, dilation=(1,) * 3, pads=((1, 1),) * 3)
     agree(Tensor(x).conv2d(Tensor(w), padding=1), expected.astype(np.float32), 1e-4, 1e-5)
@@ -142,6 +145,7 @@ def test_avg_pool2d(kernel, stride, padding, ceil_mode, count_include_pad):
     x = values(2, 3, 9, 8)
     size = (kernel, kernel) if isinstance(kernel, int) else kernel
     steps = [stride] * 2 if stride else size
+
     def mean(window, with_padding):
         return window.sum((2, 3)) / (with_padding if count_include_pad else window[0, 0].size)
 

@@ -1,0 +1,103 @@
+"""Random numbers: the published vectors, reproducibility, and the distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mixin.evaluate import evaluate, threefry
+
+from tensor_engine import GlobalCounters, Tensor, dtypes
+from tensor_engine.mixin import random
+from tensor_engine.uop.op import Ops
+
+# Random123's known answers for Threefry-2x32 with 20 rounds: counter, key, result, low words first
+KNOWN = [
+    (0, 0, 0x99BA4EFE6B200159),
+    (2**64 - 1, 2**64 - 1, 0xBB002BE71CB996FC),
+    (0x85A308D3243F6A88, 0x0370734413198A2E, 0x483DF7A0C4923A9C),
+]
+
+
+def test_known_answers():
+    counters, keys, results = (np.array(column, np.uint64) for column in zip(*KNOWN))
+    np.testing.assert_array_equal(threefry(counters, keys), results)
+    np.testing.assert_array_equal(Tensor(counters).alu(Ops.THREEFRY, Tensor(keys)).numpy(), results)
+
+
+def test_a_seed_gives_the_same_numbers_in_whatever_order_they_are_computed():
+    Tensor.manual_seed(7)
+    a, b = Tensor.rand(5), Tensor.rand(5)
+    later = b.tolist()
+    first = a.tolist()
+    assert first != later
+    Tensor.manual_seed(7)
+    assert [Tensor.rand(5).tolist(), Tensor.rand(5).tolist()] == [first, later]
+    Tensor.manual_seed(8)
+    assert Tensor.rand(5).tolist() != first
+
+
+def test_the_engine_draws_what_the_definition_says():
+    bits = Tensor._random_bits((3, 4), None)
+    key, first = (int(v) for v in evaluate(next(n for n in bits.uop.toposort() if n in random.states)))
+    expected = threefry(np.arange(first, first + 12, dtype=np.uint64), np.uint64(key)).reshape(3, 4)
+    np.testing.assert_array_equal(bits.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64])
+def test_rand_is_even_and_below_one(dtype):
+    Tensor.manual_seed(1)
+    x = Tensor.rand(200, 300, dtype=dtype)
+    assert x.dtype is dtype
+    values = x.numpy().astype(np.float64)
+    assert values.min() >= 0 and values.max() < 1
+    counts = np.histogram(values, 8, (0, 1))[0]
+    assert abs(counts - 7500).max() < 400  # five standard deviations
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+def test_randn_is_normal_and_finite(dtype):
+    Tensor.manual_seed(2)
+    values = Tensor.randn(100_000, dtype=dtype).numpy().astype(np.float64)
+    assert np.isfinite(values).all()
+    assert abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02
+    assert abs((np.abs(values) < 1).mean() - 0.6827) < 0.01
+    assert 3.5 < np.abs(values).max() < 5.8
+
+
+def test_integers_and_permutations():
+    Tensor.manual_seed(3)
+    values = Tensor.randint(2000, low=-3, high=4).numpy()
+    assert values.dtype == np.int32 and set(values.tolist()) == set(range(-3, 4))
+    assert sorted(Tensor.randperm(50).tolist()) == list(range(50))
+    with pytest.raises(ValueError, match="low < high"):
+        Tensor.randint(3, low=2, high=2)
+    with pytest.raises(TypeError, match="use randint"):
+        Tensor.rand(3, dtype=dtypes.int32)
+
+
+def test_bounds_of_the_initialisers():
+    Tensor.manual_seed(4)
+    assert np.abs(Tensor.glorot_uniform(30, 24).numpy()).max() <= np.sqrt(6 / 54)
+    assert np.abs(Tensor.kaiming_uniform(30, 24, a=0).numpy()).max() <= np.sqrt(6 / 24)
+    assert abs(Tensor.kaiming_normal(100, 50, a=0).numpy().std() - np.sqrt(2 / 50)) < 0.01
+    assert np.abs(Tensor.scaled_uniform(4, 4).numpy()).max() <= 0.25
+    values = Tensor.uniform(1000, low=2, high=3).numpy()
+    assert values.min() >= 2 and values.max() <= 3
+
+
+def test_every_call_of_a_shape_runs_the_same_kernel():
+    """Where the numbers begin is data, so that drawing again compiles nothing."""
+    a, b = Tensor.rand(6), Tensor.rand(6)
+    kernels = [[n.replace(arg=None) if n.op is Ops.BUFFER else n for n in x.uop.toposort()] for x in (a, b)]
+    assert [(n.op, n.dtype, n.arg) for n in kernels[0]] == [(n.op, n.dtype, n.arg) for n in kernels[1]]
+    before = GlobalCounters.kernel_count
+    a.realize(b)
+    assert GlobalCounters.kernel_count - before == 2
+
+
+def test_a_captured_state_can_be_advanced():
+    Tensor.manual_seed(5)
+    x = Tensor.rand(4)
+    state = next(n for n in x.uop.toposort() if n in random.states)
+    key, first = random.advance(state).tolist()
+    assert (key, first) == (5, 4)
