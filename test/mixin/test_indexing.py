@@ -12,7 +12,7 @@ from tensor_engine import Tensor, dtypes
 RANDOM = np.random.default_rng(3)
 X = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
 T = Tensor(X)
-I, J = np.array([3, 0, -1]), np.array([[0], [4]])
+ROWS, COLUMNS = np.array([3, 0, -1]), np.array([[0], [4]])
 
 INDICES = {
     "int": 1,
@@ -27,19 +27,19 @@ INDICES = {
     "ellipsis": (..., 2),
     "ellipsis between": (1, ..., slice(1, 3)),
     "none": (None, 1, None, slice(None), 2),
-    "array": I,
+    "array": ROWS,
     "list": [0, 2],
-    "array in the middle": (slice(None), I),
-    "two arrays": (I, J),
-    "arrays apart": (I, slice(None), J),
-    "arrays apart, first axis whole": (slice(None), I, J),
-    "array and int": (slice(None), 1, I),
-    "array, slice, int": (I, slice(None), 1),
-    "int, slice, array": (1, slice(None), I),
-    "array and none": (None, I, slice(None), None),
-    "array, none, array": (I, None, J),
-    "three arrays": (I, I, I),
-    "array and slices": (slice(1, None), I, slice(None, None, -2)),
+    "array in the middle": (slice(None), ROWS),
+    "two arrays": (ROWS, COLUMNS),
+    "arrays apart": (ROWS, slice(None), COLUMNS),
+    "arrays apart, first axis whole": (slice(None), ROWS, COLUMNS),
+    "array and int": (slice(None), 1, ROWS),
+    "array, slice, int": (ROWS, slice(None), 1),
+    "int, slice, array": (1, slice(None), ROWS),
+    "array and none": (None, ROWS, slice(None), None),
+    "array, none, array": (ROWS, None, COLUMNS),
+    "three arrays": (ROWS, ROWS, ROWS),
+    "array and slices": (slice(1, None), ROWS, slice(None, None, -2)),
     "scalar array": (slice(None), np.array(2)),
 }
 
@@ -105,7 +105,7 @@ def test_gather(dim):
 
 
 def test_take():
-    agree(T.take(Tensor(J), 1), np.take(X, J, 1))
+    agree(T.take(Tensor(COLUMNS), 1), np.take(X, COLUMNS, 1))
 
 
 # ---- writing
