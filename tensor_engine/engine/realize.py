@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tensor_engine.device import Buffer
+from tensor_engine.device import Buffer, Device
 from tensor_engine.dtype import dtypes
 from tensor_engine.engine.program import Kernel, get_kernel
 from tensor_engine.helpers import DEBUG, GlobalCounters, human_size
@@ -65,7 +65,7 @@ def realize(*roots: UOp) -> list[UOp]:
 
 def run(roots: list[UOp]) -> None:
     """Schedule and run `roots`, and remember where they are."""
-    schedule = create_schedule(roots, realized)
+    schedule = create_schedule(roots, realized, Device.DEFAULT)
     results = [view_of_result(root, tidy, schedule.memory) for root, tidy in zip(roots, schedule.roots)]
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}

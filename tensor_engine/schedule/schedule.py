@@ -2,16 +2,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tensor_engine.helpers import dedup, prod
+from tensor_engine.helpers import SPEC, dedup, prod
 from tensor_engine.schedule.rangeify import Index, flat_index, kernel_loops, moved_index
 from tensor_engine.schedule.stores import StoreChooser
 from tensor_engine.schedule.tidy import tidy_tensors
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.spec import check_tensor_graph
 from tensor_engine.uop.symbolic import simplify
 from tensor_engine.uop.uop import UOp
 
@@ -46,22 +47,23 @@ class Step:
     after: set[int] = field(default_factory=set)
 
 
-def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp]) -> Schedule:
+def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp], default_device: str) -> Schedule:
     """The kernels that compute `roots`, in an order that respects every read and write.
 
-    `realized` holds nodes that are in memory already, with the BUFFER that has them.
-    Raises ValueError when an assignment needs the value that another one overwrites.
+    `realized` holds nodes that are in memory already, with the BUFFER that has them. What is made of constants alone
+    is computed on `default_device`. Raises ValueError when an assignment needs the value that another one overwrites.
     """
     roots = [tidy_tensors(root, realized) for root in roots]
+    if SPEC:
+        check_tensor_graph(UOp.sink(*roots))
     values = bound_values(roots)
-    memory: dict[UOp, UOp] = {}
-    steps: list[Step] = []
+    stores = Stores(default_device)
     for node in StoreChooser(roots).choose():
         with provenance.blame(node):
-            steps.extend(make_steps(node, memory))
-    add_dependencies(steps)
-    ordered = in_order(steps)
-    return Schedule(UOp(Ops.LINEAR, src=tuple(step.operation for step in ordered)), roots, memory, values)
+            stores.add(node)
+    add_dependencies(stores.steps)
+    linear = UOp(Ops.LINEAR, src=tuple(step.operation for step in in_order(stores.steps)))
+    return Schedule(linear, roots, stores.memory, values)
 
 
 def bound_values(roots: list[UOp]) -> dict[str, int]:
@@ -78,56 +80,57 @@ def bound_values(roots: list[UOp]) -> dict[str, int]:
 # ---- a kernel a store -------------------------------------------------------------------------------------------
 
 
-def device_of(node: UOp) -> str:
-    """The device that computes the node; constants are computed on the default device."""
-    from tensor_engine.device import Device
+class Stores:
+    """Makes the steps that store one node after another; `memory` is where each of them then lies."""
 
-    return node.device or Device.DEFAULT
+    def __init__(self, default_device: str):
+        self.default_device = default_device
+        self.memory: dict[UOp, UOp] = {}
+        self.steps: list[Step] = []
 
+    def add(self, node: UOp) -> None:
+        """Plan the store of `node`, whose stored operands were added before."""
+        if node.op is Ops.ASSIGN:
+            self.assign(node)
+        elif node.op is Ops.CALL:
+            self.memory[node] = self.memory[node.src[0]]
+            self.steps.append(call_step(node, self.memory))
+        elif node.op is Ops.COPY:
+            self.copy(node)
+        else:
+            self.memory[node] = self.compute(node, node.src[0] if node.op is Ops.CONTIGUOUS else node)
 
-def make_steps(node: UOp, memory: dict[UOp, UOp]) -> list[Step]:
-    """The operation that stores `node`; an assignment that reads what it overwrites takes two."""
-    if node.op is Ops.ASSIGN:
-        return assign_steps(node, memory)
-    target = UOp.new_buffer(device_of(node), prod(node.shape), node.dtype)
-    if node.op is Ops.CALL:
-        memory[node] = memory[node.src[0]]
-        return [call_step(node, memory)]
-    if node.op is Ops.COPY:
-        source = memory.get(node.src[0], node.src[0].base)
-        memory[node] = target
-        return [Step(node, UOp(Ops.COPY, src=(target, source)), target, (source,))]
-    value = node.src[0] if node.op is Ops.CONTIGUOUS else node
-    loops = kernel_loops(value, memory_reader(memory), lambda index: target.index(flat_index(index, node.shape)))
-    memory[node] = target  # only now: the kernel itself computes the value
-    return [kernel_step(node, loops, target)]
+    def memory_of(self, node: UOp) -> UOp | None:
+        """The BUFFER that holds a node's value, if one does."""
+        return node if node.op is Ops.BUFFER else self.memory.get(node)
 
+    def new_buffer(self, node: UOp) -> UOp:
+        return UOp.new_buffer(node.device or self.default_device, prod(node.shape), node.dtype)
 
-def memory_reader(memory: dict[UOp, UOp]) -> Callable[[UOp], UOp | None]:
-    """Where a node's value lies, if it lies anywhere."""
+    def compute(self, node: UOp, value: UOp) -> UOp:
+        """A kernel that stores `value` in new memory, in row order."""
+        target = self.new_buffer(node)
+        loops = kernel_loops(value, self.memory_of, lambda index: target.index(flat_index(index, node.shape)))
+        self.steps.append(kernel_step(node, loops, target))
+        return target
 
-    def memory_of(node: UOp) -> UOp | None:
-        return node if node.op is Ops.BUFFER else memory.get(node)
+    def copy(self, node: UOp) -> None:
+        """Bring memory to another device."""
+        source = self.memory.get(node.src[0], node.src[0].base)
+        target = self.memory[node] = self.new_buffer(node)
+        self.steps.append(Step(node, UOp(Ops.COPY, src=(target, source)), target, (source,)))
 
-    return memory_of
+    def assign(self, node: UOp) -> None:
+        """Store a value over (a view of) a buffer; by way of other memory if it reads what it overwrites."""
+        target, value = node.src
+        loops = self.loops_into(target, value)
+        if reads_elsewhere(loops, target.base):
+            aside = self.compute(value, value)
+            loops = self.loops_into(target, aside.reshape(node.shape))
+        self.steps.append(kernel_step(node, loops, target.base))
 
-
-def assign_steps(node: UOp, memory: dict[UOp, UOp]) -> list[Step]:
-    """Store a value over (a view of) a buffer."""
-    target, value = node.src
-    buffer = target.base
-    reader = memory_reader(memory)
-
-    def address(index: Index) -> UOp:
-        return buffer.index(address_in_view(target, index))
-
-    loops = kernel_loops(value, reader, address)
-    if not reads_elsewhere(loops, buffer):
-        return [kernel_step(node, loops, buffer)]
-    aside = UOp.new_buffer(device_of(node), prod(node.shape), node.dtype)
-    first = kernel_loops(value, reader, lambda index: aside.index(flat_index(index, node.shape)))
-    second = kernel_loops(aside.reshape(node.shape), reader, address)
-    return [kernel_step(value, first, aside), kernel_step(node, second, buffer)]
+    def loops_into(self, target: UOp, value: UOp) -> UOp:
+        return kernel_loops(value, self.memory_of, lambda index: target.base.index(address_in_view(target, index)))
 
 
 def address_in_view(view: UOp, index: Index) -> UOp:
