@@ -386,8 +386,10 @@ class ElementwiseMixin(Hooks):
         return self.to_float().alu(Ops.EXP2)
 
     def exp(self) -> Self:
-        """e ** self."""
-        return (self.to_float() * (1 / math.log(2))).exp2()
+        """e ** self. Half is computed in float32: exp2 would magnify the rounding of its argument."""
+        x = self.to_float()
+        wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+        return (wide * (1 / math.log(2))).exp2().cast(x.dtype)
 
     def log2(self) -> Self:
         """The logarithm to base 2; -inf for 0, nan for negative values."""

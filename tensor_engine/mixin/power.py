@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
-from tensor_engine.dtype import ConstType, dtypes
+from tensor_engine.dtype import ConstType, dtypes, least_upper_dtype
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def integer_power(base: V, exponent: V) -> V:
 def float_power(base: V, exponent: V) -> V:
     """exp2(exponent * log2 |base|), with the sign and the exceptional values of IEEE 754's pow."""
     size = base.abs()
-    magnitude = (exponent * size.log2()).exp2()
+    # half is computed in float32: exp2 would magnify the rounding of its argument
+    wide = least_upper_dtype(base.dtype, dtypes.float32)
+    magnitude = (exponent.cast(wide) * size.cast(wide).log2()).exp2().cast(base.dtype)
     whole = exponent.trunc().eq(exponent)
     half = exponent * 0.5
     odd = whole & half.trunc().ne(half) & exponent.isfinite()
