@@ -29,7 +29,7 @@ def _names_needed(graph: Graph, needed: set[str]) -> set[str]:
 
 
 def _inputs_needed(node: Node, needed: set[str]) -> set[str]:
-    names = {name for i, name in enumerate(node.inputs) if node.operator.wants(np.ndarray, i)}
+    names = {name for i, name in enumerate(node.inputs) if node.operator.takes(np.ndarray, i)}
     if node.op_type in SHAPE_ARITHMETIC and not needed.isdisjoint(node.outputs):
         names.update(node.inputs)
     for body in node.bodies:

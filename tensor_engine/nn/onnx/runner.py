@@ -133,7 +133,7 @@ def run_node(node: Node, scope: Scope) -> tuple[Value, ...]:
         if node.runs_on_host(inputs):
             return node.run_on_host(inputs)
         for position, name in enumerate(node.inputs):
-            if name and node.operator.wants(Tensor, position):
+            if name and node.operator.needs(Tensor, position):
                 inputs[position] = scope.on_device(name)
         attributes = {name: _as_function(value, scope) for name, value in node.attributes.items()}
         return node.operator(inputs, attributes, len(node.outputs), scope.device)

@@ -9,7 +9,7 @@ import numpy as np
 from tensor_engine.dtype import dtypes, least_upper_dtype
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
-from tensor_engine.nn.onnx.value import Value, dtype_of, is_host, to_tensor
+from tensor_engine.nn.onnx.value import Value, dtype_of, is_host, numpy_dtype_of, to_tensor
 from tensor_engine.tensor import Tensor
 
 
@@ -185,8 +185,9 @@ def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Te
 
 
 @operator("CastLike")
-def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
-    return x.cast(like.dtype)
+def cast_like(x: Value, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Value:
+    """What is known stays known: only the other one's dtype is asked for."""
+    return x.astype(numpy_dtype_of(like.dtype)) if is_host(x) else x.cast(like.dtype)
 
 
 @operator("BitCast")

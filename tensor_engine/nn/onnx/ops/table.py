@@ -51,10 +51,14 @@ class Operator:
         """The parameter that takes the input at a position; the last one may take all that follow."""
         return self.inputs[min(position, len(self.inputs) - 1)]
 
-    def wants(self, kind: type, position: int) -> bool:
-        """Whether the input at a position is declared as a `Tensor`, or as an `np.ndarray`."""
+    def takes(self, kind: type, position: int) -> bool:
+        """Whether the input at a position may be a `Tensor`, or an `np.ndarray`, by its declaration."""
         annotation = self.input(position).annotation
         return kind in (annotation, *get_args(annotation))
+
+    def needs(self, kind: type, position: int) -> bool:
+        """Whether it must be one."""
+        return all(self.takes(k, position) == (k is kind) for k in (Tensor, np.ndarray))
 
     def __call__(
         self, inputs: list[Value], attributes: dict[str, Any], output_count: int, device: str | None = None
@@ -69,10 +73,9 @@ class Operator:
     def _argument(self, position: int, value: Value, device: str | None) -> Value:
         if value is None:
             return None
-        wants_tensor, wants_host = self.wants(Tensor, position), self.wants(np.ndarray, position)
-        if wants_tensor and not wants_host:
+        if self.needs(Tensor, position):
             return to_tensor(value, device)
-        if wants_host and not wants_tensor and not is_host(value):
+        if self.needs(np.ndarray, position) and not is_host(value):
             raise OnnxError(
                 f"its input '{self.input(position).name}' decides shapes, so it must be known when the graph is built, "
                 "but it is computed from the values of tensors"
