@@ -168,7 +168,9 @@ class FrameProgram:
         self.buffers[call][position] = opaque
 
     def set_vals(self, call: int, vals: tuple[int, ...]) -> None:
-        """Give kernel number `call` other values of its variables."""
+        """Give kernel number `call` other values of its variables. Raises ValueError unless there are as many."""
+        if len(vals) != len(self.vals[call]):
+            raise ValueError(f"kernel {self.programs[call].name} has {len(self.vals[call])} variables, not {len(vals)}")
         self.vals[call] = vals
 
 

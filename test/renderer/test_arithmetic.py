@@ -118,7 +118,7 @@ def amounts(dtype: DType):
     return values(dtype).map(lambda a: (a % a.dtype.type(dtype.bits)).astype(a.dtype))
 
 
-fuzz = settings(max_examples=20, deadline=None, database=None)
+fuzz = settings(max_examples=12, deadline=None, database=None)
 on_every_path = pytest.mark.parametrize("backend", BACKENDS)
 scalar_and_vector = pytest.mark.parametrize("lanes", [1, 8])
 
