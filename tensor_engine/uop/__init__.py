@@ -1,0 +1,1 @@
+"""The graph: nodes, patterns, rewriting, symbolic rules, and what a legal graph is."""
