@@ -91,12 +91,12 @@ class Station:
         self.diagnostics: list[tuple[float, DiagnosticArray]] = []
         self.log: list[Log] = []
         self.name = node
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.labels: list[LabelInfo] = []
         self.listen(Detection2DArray, f"{node}/detections", self.detections.append)
         self.listen(LabelInfo, f"{node}/label_info", self.labels.append, latched)
         self.listen(DiagnosticArray, "/diagnostics", self._keep_diagnostics)
-        self.listen(Log, "/rosout", self.log.append, QoSProfile(depth=100))
+        self.listen(Log, "/rosout", self.log.append, latched)
         self._publishers: dict[Any, Any] = {}
 
     def listen(self, kind: type, topic: str, take: Callable[[Any], None], qos: Any = 100) -> Any:
@@ -171,6 +171,10 @@ class Station:
         self.next_report()
         values = self.until_status("frames", in_flight=0)
         return {key: int(value) for key, value in values.items() if value.isdigit() and key != "level"}
+
+    def said(self, text: str) -> bool:
+        """Whether a line of the log holds this text."""
+        return any(text in entry.msg for entry in self.log)
 
     def ask(self, message: Image | CompressedImage, topic: str = "/image_raw") -> Detection2DArray:
         """Publishes one image and returns its detections."""

@@ -218,9 +218,8 @@ def compressed():
 
 
 def test_the_first_usable_image_tells_what_to_compile_for(compressed):
-    said = [entry.msg for entry in compressed.log]
-    assert "taking compressed images from /image_raw/compressed" in said
-    assert "compiling for 64x48 bgr8" in said
+    for line in ("taking compressed images from /image_raw/compressed", "compiling for 64x48 bgr8"):
+        compressed.until(lambda line=line: compressed.said(line), line)
     assert compressed.status("frames")["published"] == "0"
 
 

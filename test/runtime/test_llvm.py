@@ -8,7 +8,7 @@ from tensor_engine.dtype import dtypes
 from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime import elf
 from tensor_engine.runtime.elf import ObjectFile
-from tensor_engine.runtime.llvm import LLVMCompiler, Target, host
+from tensor_engine.runtime.llvm import LLVMCompiler, Target, host, renderer_for
 from tensor_engine.uop.op import GroupOp, Ops
 
 TARGETS = {
@@ -19,10 +19,6 @@ TARGETS = {
     "avx512": Target("x86_64-unknown-linux-gnu", "skylake-avx512", "+avx,+avx2,+fma,+f16c,+avx512f"),
 }
 on_every_target = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
-
-
-def renderer_for(target: Target) -> LLVMRenderer:
-    return LLVMRenderer.for_target(target)
 
 
 def everything(renderer: LLVMRenderer, dtype, lanes: int) -> Kernel:

@@ -130,6 +130,39 @@ def test_external_weights_need_the_path(tmp_path):
         OnnxRunner(path)
 
 
+def with_suppression():
+    """Boxes and scores, and an operator whose result has a size that nobody knows before."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["boxes"]),
+        helper.make_node("Slice", ["boxes", "zero", "one", "two"], ["column"]),
+        helper.make_node("Transpose", ["column"], ["scores"], perm=[0, 2, 1]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["chosen"], name="nms"),
+    ]
+    weights = {"zero": np.array([0]), "one": np.array([1]), "two": np.array([2]), "most": np.array([3])}
+    return make_model(nodes, {"x": [1, 5, 4]}, ["chosen"], weights)
+
+
+def test_a_size_that_depends_on_values_says_what_to_do():
+    with pytest.raises(OnnxError, match=r"NonMaxSuppression \(node 'nms'.*name the values before it as `outputs`"):
+        OnnxRunner(with_suppression())
+
+
+def test_what_comes_after_the_named_outputs_is_left_out():
+    runner = OnnxRunner(with_suppression(), outputs=["boxes", "scores"])
+    x = np.arange(20, dtype=np.float32).reshape(1, 5, 4)
+    outputs = runner({"x": x})
+    assert list(outputs) == list(runner.outputs) == ["boxes", "scores"]
+    assert outputs["boxes"].tolist() == (x * x).tolist()
+    assert outputs["scores"].tolist() == (x * x)[:, :, :1].transpose(0, 2, 1).tolist()
+    with pytest.raises(OnnxError, match="'elsewhere'"):
+        OnnxRunner(with_suppression(), outputs=["elsewhere"])
+
+
+def test_operators_after_the_named_outputs_need_not_be_known():
+    runner = OnnxRunner(two_unknown_operators(), outputs=["x"])
+    assert runner({"x": np.ones(1, np.float32)})["x"].tolist() == [1.0]
+
+
 def test_a_shape_that_is_computed_from_values():
     """A graph of tensors has fixed shapes: the error names the node and the input."""
     nodes = [
