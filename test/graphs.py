@@ -6,7 +6,8 @@ and only steps are kept whose result numpy finds exactly representable, so that 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st

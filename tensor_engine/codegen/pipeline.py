@@ -20,6 +20,7 @@ from tensor_engine.renderer import Renderer
 from tensor_engine.schedule.schedule import KernelInfo
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.rewrite import graph_rewrite
+from tensor_engine.uop.spec import check_kernel, check_linear
 from tensor_engine.uop.symbolic import pm_symbolic
 from tensor_engine.uop.uop import UOp
 
@@ -64,17 +65,18 @@ PASSES = [
 def linear_uops(ast: UOp, renderer: Renderer, observe: Observer | None = None) -> list[UOp]:
     """The kernel as a list of operations for `renderer`. `observe` sees the name of each pass and what it made."""
     sink = ast
-    if observe:
-        observe("schedule", sink)
-    for step in PASSES:
+    done: list[str] = []
+    for step in (Pass("schedule", lambda sink, _: sink), *PASSES):
         sink = step.run(sink, renderer)
+        done.append(step.name)
         if SPEC:
-            from tensor_engine.uop.spec import check_kernel
-
-            check_kernel(sink, step.name)
+            check_kernel(sink, done)
         if observe:
             observe(step.name, sink)
-    return with_all_params(linearize(sink), ast)
+    uops = with_all_params(linearize(sink), ast)
+    if SPEC:
+        check_linear(uops)
+    return uops
 
 
 def with_all_params(uops: list[UOp], ast: UOp) -> list[UOp]:

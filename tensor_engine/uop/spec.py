@@ -231,7 +231,8 @@ def values_then_ranges(node: UOp) -> bool:
 
 
 def closes_loops(node: UOp) -> bool:
-    return node.src[0].op in EVENTS and all(s.op is Ops.RANGE for s in node.src[1:]) and len(node.src) > 1
+    """None, where all loops were written out."""
+    return node.src[0].op in EVENTS and all(s.op is Ops.RANGE for s in node.src[1:])
 
 
 def combines_own_type(node: UOp) -> bool:
@@ -366,4 +367,5 @@ def fail(node: UOp, text: str, place: str) -> None:
     """Raise the error, with the node and what is around it."""
     numbers = {s: i for i, s in enumerate(node.src)}
     operands = "".join(f"\n    %{i} = {describe(s, {})}" for s, i in numbers.items())
-    raise SpecError(f"{place}: this {node.op.name} breaks the law that it {text}:\n  {describe(node, numbers)}{operands}")
+    found = describe(node, numbers) + operands
+    raise SpecError(f"{place}: this {node.op.name} breaks the law that it {text}:\n  {found}")
