@@ -1,5 +1,6 @@
 """The graph as the importer sees it: parsed once from the protobuf, operators found, attributes decoded."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -82,13 +83,37 @@ def describe_node(proto: NodeProto, opset: int) -> str:
     return f"{proto.op_type} (node {label}, domain {proto.domain or 'ai.onnx'}, opset {opset})"
 
 
-def parse_graph(proto: GraphProto, opsets: dict[str, int]) -> Graph:
-    """The graph of a model. Raises one OnnxError that lists every operator and attribute that is not supported."""
+def parse_graph(proto: GraphProto, opsets: dict[str, int], outputs: Iterable[str] | None = None) -> Graph:
+    """The graph of a model, as far as it is needed for the outputs (unless given, its own).
+
+    Raises one OnnxError that lists every operator and attribute that is not supported.
+    """
     problems: list[str] = []
-    graph = _Parser(opsets, problems).graph(proto)
+    names = tuple(o.name for o in proto.output) if outputs is None else tuple(outputs)
+    graph = _Parser(opsets, problems).graph(proto, names)
     if problems:
         raise OnnxError("the model needs what is not supported:\n" + "\n".join(f"  {p}" for p in problems))
     return graph
+
+
+def _nodes_needed(proto: GraphProto, outputs: tuple[str, ...]) -> list[NodeProto]:
+    """Without those that no output depends on."""
+    needed = set(outputs)
+    kept = []
+    for node in reversed(proto.node):
+        if not needed.isdisjoint(node.output):
+            needed.update(_names_read(node))
+            kept.append(node)
+    return kept[::-1]
+
+
+def _names_read(node: NodeProto) -> Iterator[str]:
+    """The node's inputs, and what its subgraphs read."""
+    yield from node.input
+    for attribute in node.attribute:
+        yield from (output.name for output in attribute.g.output)
+        for inner in attribute.g.node:
+            yield from _names_read(inner)
 
 
 @dataclass
@@ -96,13 +121,12 @@ class _Parser:
     opsets: dict[str, int]
     problems: list[str]
 
-    def graph(self, proto: GraphProto) -> Graph:
+    def graph(self, proto: GraphProto, outputs: tuple[str, ...]) -> Graph:
         if proto.sparse_initializer:
             self.problems.append(f"sparse weights in the graph '{proto.name}'")
         constants = {weight.name: numpy_helper.to_array(weight) for weight in proto.initializer}
         inputs = tuple(i.name for i in proto.input if i.name not in constants)
-        nodes = [self.node(node) for node in proto.node]
-        outputs = tuple(o.name for o in proto.output)
+        nodes = [self.node(node) for node in _nodes_needed(proto, outputs)]
         return Graph(inputs, outputs, constants, [node for node in nodes if node])
 
     def node(self, proto: NodeProto) -> Node | None:
@@ -121,7 +145,7 @@ class _Parser:
     def attribute(self, proto: AttributeProto) -> Any:
         value = helper.get_attribute_value(proto)
         if isinstance(value, GraphProto):
-            return self.graph(value)
+            return self.graph(value, tuple(o.name for o in value.output))
         if isinstance(value, TensorProto):
             return numpy_helper.to_array(value)
         if isinstance(value, bytes):

@@ -1,6 +1,6 @@
 """OnnxRunner: an ONNX model that is called with Tensors and gives lazy Tensors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ class OnnxRunner:
 
     `source` is a path, the file's bytes or a ModelProto. `input_shapes` gives or replaces the shape of inputs,
     `dims` gives symbolic dimensions by name; every dimension must be known in the end. `device` is where the
-    weights go; they are put there once and shared by all calls.
+    weights go; they are put there once and shared by all calls. `outputs` names values inside the model to give
+    instead of its own outputs: what comes after them is left out.
 
     `inputs` and `outputs` map names to (shape, dtype). An input listed in `host_inputs` decides shapes and is
     given as an array in each call.
@@ -36,16 +37,17 @@ class OnnxRunner:
         input_shapes: Mapping[str, tuple[int, ...]] | None = None,
         device: str | None = None,
         dims: Mapping[str, int] | None = None,
+        outputs: Sequence[str] | None = None,
     ) -> None:
         model = read_model(source)
         self.name = describe(source)
         self.device = device
-        self._graph = parse_graph(model.graph, opsets_of(model))
+        self._graph = parse_graph(model.graph, opsets_of(model), outputs)
         optimise(self._graph)
         declared = [i for i in model.graph.input if i.name in self._graph.inputs]
         self.inputs = input_specs(declared, input_shapes or {}, dims or {})
         self.host_inputs = host_inputs(self._graph)
-        self.outputs = output_specs(model.graph.output)
+        self.outputs = output_specs(self._graph.outputs, model.graph.output)
         if not self.host_inputs and all(spec.dtype for spec in self.inputs.values()):
             self.outputs.update(self._trace())
 

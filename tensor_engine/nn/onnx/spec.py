@@ -65,9 +65,11 @@ def input_specs(
     return {name: _input_spec(name, kind, shapes.get(name), dims) for name, kind in inputs.items()}
 
 
-def output_specs(declared: Iterable[ValueInfoProto]) -> dict[str, TensorSpec]:
-    """What the model declares of its outputs; a shape is None where it is not fully declared."""
-    return {info.name: TensorSpec(_static(_declared_dims(info.type)), _dtype(info.type)) for info in declared}
+def output_specs(names: Iterable[str], declared: Iterable[ValueInfoProto]) -> dict[str, TensorSpec]:
+    """What the model declares of these outputs; a shape is None where it is not fully declared."""
+    kinds = {info.name: info.type for info in declared}
+    types = {name: kinds.get(name, TypeProto()) for name in names}
+    return {name: TensorSpec(_static(_declared_dims(kind)), _dtype(kind)) for name, kind in types.items()}
 
 
 def _input_spec(name: str, kind: TypeProto, given: Shape | None, dims: Mapping[str, int]) -> TensorSpec:

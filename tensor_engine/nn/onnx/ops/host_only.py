@@ -8,12 +8,23 @@ import numpy as np
 
 from tensor_engine.nn.onnx.error import OnnxError
 from tensor_engine.nn.onnx.ops.table import operator
-
-SIZE_DEPENDS_ON_VALUES = ("Compress", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "Unique")
-TEXT = ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
+from tensor_engine.tensor import Tensor
 
 
-@operator("Constant", "ImageDecoder", *SIZE_DEPENDS_ON_VALUES, *TEXT)
+@operator("Compress", "MelWeightMatrix", "NonMaxSuppression", "NonZero", "Unique")
+def size_depends_on_values(*inputs: np.ndarray | Tensor, **attributes: object) -> None:
+    raise OnnxError(
+        "the size of its result depends on the values of its inputs, but a program has fixed shapes: "
+        "name the values before it as `outputs`, or export the model without it"
+    )
+
+
+@operator("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
 @operator("LabelEncoder", domain="ai.onnx.ml")
-def on_host_only(*inputs: np.ndarray, **attributes: object) -> None:
-    raise OnnxError("it can only be computed from values that are known when the graph is built")
+def text(*inputs: np.ndarray | Tensor, **attributes: object) -> None:
+    raise OnnxError("text is handled only where it is known when the graph is built")
+
+
+@operator("Constant", "ImageDecoder")
+def known(*inputs: np.ndarray | Tensor, **attributes: object) -> None:
+    raise OnnxError("it needs inputs that are known when the graph is built")
