@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from tensor_engine.cli.console import milliseconds, print_json, print_table, progress
+from tensor_engine.cli.networks import captured, open_network, random_input
 from tensor_engine.cli.options import FILE, as_json
-from tensor_engine.engine.jit import TinyJit
-from tensor_engine.perception.card import find_card, read_card
 from tensor_engine.perception.extras import require
 from tensor_engine.perception.network import Network
 from tensor_engine.perception.timing import percentile
@@ -52,11 +50,10 @@ def cell(seconds: float | None) -> str:
 
 def measure(model: Path, runs: int, against: str | None) -> dict[str, Any]:
     """Seconds of the first call and of the later ones, for each engine."""
-    card_path = find_card(model)
-    card = read_card(card_path) if card_path else {}
-    network = Network(model, card.get("input_size"), card.get("layout"))
-    image = np.random.default_rng(0).standard_normal(network.input_shape, np.float32)
-    calls = {"tensor_engine": our_call(network, image)}
+    network = open_network(model)
+    image = random_input(network)
+    ours = captured(network)
+    calls: dict[str, Call] = {"tensor_engine": lambda: ours(image)}
     if against:
         calls[against] = onnxruntime_call(model, network, image)
     firsts = {name: warmed_up(call) for name, call in calls.items()}
@@ -65,21 +62,14 @@ def measure(model: Path, runs: int, against: str | None) -> dict[str, Any]:
     return {"model": str(model), "runs": runs, "input": list(network.input_shape), "engines": engines}
 
 
-def our_call(network: Network, image: np.ndarray) -> Call:
-    """A captured call of the network, from its input in memory to its outputs in memory."""
-    captured = TinyJit(lambda x: [output.realize() for output in network.runner({network.input: x}).values()])
-    given = Tensor(image).cast(network.dtype).realize()
-    return lambda: captured(given)
-
-
-def onnxruntime_call(model: Path, network: Network, image: np.ndarray) -> Call:
-    """The same in onnxruntime, on one thread."""
+def onnxruntime_call(model: Path, network: Network, image: Tensor) -> Call:
+    """A call of the same network in onnxruntime, on one thread."""
     runtime = require("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = runtime.InferenceSession(fixed_size(model, network), options, providers=["CPUExecutionProvider"])
-    given = {network.input: Tensor(image).cast(network.dtype).numpy()}
+    given = {network.input: image.numpy()}
     return lambda: session.run(None, given)
 
 

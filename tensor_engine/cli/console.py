@@ -20,11 +20,12 @@ def print_json(document: Any) -> None:
 
 def print_table(title: str, columns: dict[str, str], rows: Iterable[Iterable[Any]]) -> None:
     """A table on stdout. `columns` maps a heading to left or right."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for heading, side in columns.items():
         table.add_column(heading, justify=side)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*map(str, row))
+    print_line(title)
     output().print(table)
 
 

@@ -15,7 +15,7 @@ from tensor_engine.perception.detection import Detection
 from tensor_engine.perception.frame import PIXEL_BYTES, Frame, check_layout
 from tensor_engine.perception.letterbox import Layout
 from tensor_engine.perception.model import load_model
-from tensor_engine.perception.program import FrameProgram, Settings
+from tensor_engine.perception.program import DetectionProgram, Settings
 from tensor_engine.perception.timing import Stopwatch
 
 KEPT_PROGRAMS = 4  # layouts whose programs are kept; the one unused longest goes first
@@ -64,7 +64,7 @@ class Pipeline:
         self.nms_threshold = own.nms_threshold if nms_threshold is None else nms_threshold
         self.max_detections = max_detections
         self.classes = classes
-        self._programs: OrderedDict[Layout, FrameProgram] = OrderedDict()
+        self._programs: OrderedDict[Layout, DetectionProgram] = OrderedDict()
 
     @property
     def labels(self) -> list[str]:
@@ -116,10 +116,10 @@ class Pipeline:
         watch.lap("unpack")
         return Result(detections, watch.total(), raw.height, raw.width)
 
-    def _program(self, layout: Layout) -> FrameProgram:
+    def _program(self, layout: Layout) -> DetectionProgram:
         if layout not in self._programs:
             with self._on_device():
-                program = FrameProgram(self.model, layout, self._settings)
+                program = DetectionProgram(self.model, layout, self._settings)
                 program.capture()
             self._programs[layout] = program
             if len(self._programs) > KEPT_PROGRAMS:

@@ -27,7 +27,7 @@ class Settings:
         write(self.allowed, allowed)
 
 
-class FrameProgram:
+class DetectionProgram:
     """The program for one layout of raw images. It owns the frame buffer that they are copied into."""
 
     def __init__(self, model: Model, layout: Layout, settings: Settings):
