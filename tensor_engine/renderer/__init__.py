@@ -19,6 +19,7 @@ class Renderer(ABC):
 
     `vector_bytes` is the width of the machine's vector registers (4: there are none), `registers` how many there are.
     `code_for_op` has the ALU operations that can be printed; those in `vector_ops` also on vectors, lane by lane.
+    `storage_only`: types that are only loaded, stored, and cast to and from float32.
     `masked_memory`: LOAD and STORE may have a gate for every lane.
     `index_dtype` is the integer type that addresses are computed in, where their values fit.
     """
@@ -30,6 +31,7 @@ class Renderer(ABC):
     code_for_op: dict[Ops, Callable[..., Any]]
     vector_ops: frozenset[Ops] = frozenset()
     masked_memory: bool = False
+    storage_only: frozenset[DType] = frozenset({dtypes.bfloat16})
     index_dtype: DType = dtypes.int32
 
     @abstractmethod

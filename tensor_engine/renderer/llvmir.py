@@ -1,7 +1,8 @@
 """Linear uops → LLVM IR as text, for any CPU that LLVM has.
 
 Rules of the translation:
-- a bool is i1 in registers and one byte in memory; bfloat16 is i16, and its casts are integer arithmetic;
+- a bool is i1 in registers and one byte in memory; what the target cannot compute (`storage_only`: bfloat16, on some
+  half) is its bits as i16, and its casts are integer arithmetic;
 - accumulators are allocas, which LLVM's mem2reg turns into registers;
 - memory is only known to be aligned to its elements; different parameters never overlap;
 - `contract` allows fused multiply-add, and is all of fast-math that there is;
@@ -10,58 +11,45 @@ Rules of the translation:
 """
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable
 
-from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits
+from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits, truncate
 from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
 from tensor_engine.uop.op import AxisType, Ops
 from tensor_engine.uop.uop import UOp
 
-_FLOATS = {"float16": "half", "bfloat16": "i16", "float32": "float", "float64": "double"}
+_FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 def llvm_type(dtype: DType) -> str:
-    """The type of a value in a register."""
+    """The type's name. bool is i1."""
     if isinstance(dtype, PtrDType):
         return "ptr"
     scalar = _FLOATS.get(dtype.scalar().name) or f"i{dtype.bits}"
     return scalar if dtype.count == 1 else f"<{dtype.count} x {scalar}>"
 
 
-def memory_type(dtype: DType) -> str:
-    """The type of a value in memory."""
-    return llvm_type(in_memory(dtype))
-
-
-def in_memory(dtype: DType) -> DType:
-    """uint8 for bool, else the type itself."""
-    return dtypes.uint8.vec(dtype.count) if dtypes.is_bool(dtype) else dtype
-
-
 def intrinsic_suffix(dtype: DType) -> str:
     """The type as the names of LLVM's intrinsics spell it: v8f32."""
-    scalar = ("i" if _is_integer(dtype) else "f") + str(dtype.bits)
+    scalar = ("f" if dtypes.is_float(dtype) else "i") + str(dtype.bits)
     return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
-
-
-def _is_integer(dtype: DType) -> bool:
-    return dtype.kind != "f" or dtype.name == "bfloat16"
 
 
 def constant(dtype: DType, value: bool | int | float) -> str:
     """A scalar constant. Floats are written by their bits, so that infinities and NaNs work like the others."""
     if dtypes.is_bool(dtype):
         return "true" if value else "false"
-    if dtype.name == "bfloat16":
-        return str(float_to_bfloat16_bits(value))
-    if dtype.name == "float16":
-        return f"0xH{struct.unpack('H', struct.pack('e', value))[0]:04X}"
+    if dtype is dtypes.float16:
+        return f"0xH{half_bits(value):04X}"
     if dtypes.is_float(dtype):
-        number = math.copysign(math.nan, value) if value != value else value
-        return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
+        return f"0x{struct.unpack('Q', struct.pack('d', truncate(value, dtype)))[0]:016X}"
     return str(int(value))
+
+
+def half_bits(value: float) -> int:
+    """The bits of a value of type float16."""
+    return struct.unpack("H", struct.pack("e", value))[0]
 
 
 def splat(dtype: DType, scalar: str) -> str:
@@ -109,7 +97,10 @@ INTRINSICS: dict[Ops, Callable[[DType], str]] = {
 
 
 class LLVMRenderer(Renderer):
-    """LLVM IR for the CPU. `vector_bytes` and `registers` describe the target's vector unit."""
+    """LLVM IR for the CPU.
+
+    `vector_bytes` and `registers` describe the target's vector unit; without `native_half` it cannot convert half.
+    """
 
     name = "LLVM"
     device = "CPU"
@@ -121,8 +112,10 @@ class LLVMRenderer(Renderer):
     }  # fmt: skip
     vector_ops = frozenset(code_for_op) | {Ops.CAST, Ops.BITCAST}
 
-    def __init__(self, vector_bytes: int = 16, registers: int = 16):
+    def __init__(self, vector_bytes: int = 16, registers: int = 16, native_half: bool = True):
         self.vector_bytes, self.registers = vector_bytes, registers
+        if not native_half:
+            self.storage_only = frozenset({dtypes.bfloat16, dtypes.float16})
 
     def render(self, uops: list[UOp]) -> str:
         return _Function(self, uops).text()
@@ -178,8 +171,24 @@ class _Function:
     def label(self, name: str) -> None:
         self.body.append(f"{name}:")
 
+    def as_bits(self, dtype: DType) -> DType:
+        """uint16 for types that are only stored, else the type itself."""
+        return dtypes.uint16.vec(dtype.count) if dtype.scalar() in self.renderer.storage_only else dtype
+
+    def in_memory(self, dtype: DType) -> DType:
+        """uint8 for bool, else the type in a register."""
+        return dtypes.uint8.vec(dtype.count) if dtypes.is_bool(dtype) else self.as_bits(dtype)
+
+    def type(self, dtype: DType) -> str:
+        """The name of the type of a value in a register."""
+        return llvm_type(self.as_bits(dtype))
+
+    def memory_type(self, dtype: DType) -> str:
+        """The name of the type of a value in memory."""
+        return llvm_type(self.in_memory(dtype))
+
     def typed(self, uop: UOp) -> str:
-        return f"{llvm_type(uop.dtype)} {self.values[uop]}"
+        return f"{self.type(uop.dtype)} {self.values[uop]}"
 
     def call(self, name: str, result: str, *operands: str, flags: str = "") -> str:
         """A call of an intrinsic, declared on first use. Operands are "type value"."""
@@ -199,14 +208,19 @@ class _Function:
         self.values[uop] = f"%{uop.arg[0]}"
 
     def const(self, uop: UOp) -> None:
-        self.values[uop] = constant(uop.dtype, uop.arg)
+        self.values[uop] = self.constant(uop.dtype, uop.arg)
+
+    def constant(self, dtype: DType, value: bool | int | float) -> str:
+        if dtype not in self.renderer.storage_only:
+            return constant(dtype, value)
+        return str(half_bits(value) if dtype is dtypes.float16 else float_to_bfloat16_bits(value))
 
     def define(self, uop: UOp) -> None:
         """An accumulator, or an array that is local to the kernel."""
         dtype = uop.dtype
         assert isinstance(dtype, PtrDType)
         name = self.register("acc" if dtype.space is AddrSpace.REG else "local")
-        self.allocas.append(f"  {name} = alloca [{max(dtype.size, 1)} x {memory_type(dtype.base)}], align 64")
+        self.allocas.append(f"  {name} = alloca [{max(dtype.size, 1)} x {self.memory_type(dtype.base)}], align 64")
         self.values[uop] = name
 
     def nothing(self, uop: UOp) -> None:
@@ -219,7 +233,7 @@ class _Function:
     def begin_loop(self, uop: UOp) -> None:
         number, kind = uop.arg
         name = f"{'r' if kind is AxisType.REDUCE else ''}idx{number}"
-        counter, dtype = f"%{name}", llvm_type(uop.dtype)
+        counter, dtype = f"%{name}", self.type(uop.dtype)
         self.values[uop] = counter
         self.line(f"br label %{name}.enter")
         self.label(f"{name}.enter")
@@ -236,7 +250,7 @@ class _Function:
             name = counter[1:]
             self.line(f"br label %{name}.latch")
             self.label(f"{name}.latch")
-            self.line(f"{counter}.next = add nuw nsw {llvm_type(loop.dtype)} {counter}, 1")
+            self.line(f"{counter}.next = add nuw nsw {self.type(loop.dtype)} {counter}, 1")
             self.line(f"br label %{name}.loop")
             self.label(f"{name}.exit")
 
@@ -244,7 +258,7 @@ class _Function:
 
     def index(self, uop: UOp) -> None:
         pointer, offset = uop.src[:2]
-        element = memory_type(pointer.dtype.base)
+        element = self.memory_type(pointer.dtype.base)
         self.values[uop] = self.assign(
             f"getelementptr inbounds {element}, ptr {self.values[pointer]}, {self.typed(offset)}", "p"
         )
@@ -260,20 +274,20 @@ class _Function:
 
     def plain_load(self, uop: UOp) -> str:
         align = uop.dtype.scalar().itemsize
-        return f"load {memory_type(uop.dtype)}, ptr {self.values[uop.src[0]]}, align {align}"
+        return f"load {self.memory_type(uop.dtype)}, ptr {self.values[uop.src[0]]}, align {align}"
 
     def masked_load(self, uop: UOp, gate: UOp) -> None:
-        align, dtype = uop.dtype.scalar().itemsize, in_memory(uop.dtype)
-        otherwise = f"{llvm_type(dtype)} {self.to_memory(uop.src[1])}"
+        align, dtype = uop.dtype.scalar().itemsize, self.in_memory(uop.dtype)
+        otherwise = f"{self.type(dtype)} {self.to_memory(uop.src[1])}"
         pointer = f"ptr {self.values[uop.src[0]]}"
         name = f"masked.load.{intrinsic_suffix(dtype)}.p0"
-        call = self.call(name, llvm_type(dtype), pointer, f"i32 {align}", self.typed(gate), otherwise)
+        call = self.call(name, self.type(dtype), pointer, f"i32 {align}", self.typed(gate), otherwise)
         self.values[uop] = self.from_memory(uop.dtype, self.assign(call, "val"))
 
     def gated_load(self, uop: UOp, gate: UOp) -> None:
         """A branch around the load."""
         name = self.register("gate")[1:]
-        dtype = llvm_type(uop.dtype)
+        dtype = self.type(uop.dtype)
         self.line(f"br label %{name}.test")
         self.label(f"{name}.test")
         self.line(f"br i1 {self.values[gate]}, label %{name}.open, label %{name}.join")
@@ -298,12 +312,12 @@ class _Function:
 
     def plain_store(self, target: UOp, value: UOp) -> None:
         align = value.dtype.scalar().itemsize
-        stored = f"{memory_type(value.dtype)} {self.to_memory(value)}"
+        stored = f"{self.memory_type(value.dtype)} {self.to_memory(value)}"
         self.line(f"store {stored}, ptr {self.values[target]}, align {align}")
 
     def masked_store(self, target: UOp, value: UOp, gate: UOp) -> None:
-        align, dtype = value.dtype.scalar().itemsize, in_memory(value.dtype)
-        stored = f"{llvm_type(dtype)} {self.to_memory(value)}"
+        align, dtype = value.dtype.scalar().itemsize, self.in_memory(value.dtype)
+        stored = f"{self.type(dtype)} {self.to_memory(value)}"
         pointer = f"ptr {self.values[target]}"
         name = f"masked.store.{intrinsic_suffix(dtype)}.p0"
         self.line(self.call(name, "void", stored, pointer, f"i32 {align}", self.typed(gate)))
@@ -319,17 +333,17 @@ class _Function:
     def to_memory(self, value: UOp) -> str:
         if not dtypes.is_bool(value.dtype):
             return self.values[value]
-        return self.assign(f"zext {self.typed(value)} to {memory_type(value.dtype)}")
+        return self.assign(f"zext {self.typed(value)} to {self.memory_type(value.dtype)}")
 
     def from_memory(self, dtype: DType, loaded: str) -> str:
         if not dtypes.is_bool(dtype):
             return loaded
-        return self.assign(f"icmp ne {memory_type(dtype)} {loaded}, {splat(in_memory(dtype), '0')}")
+        return self.assign(f"icmp ne {self.memory_type(dtype)} {loaded}, {splat(self.in_memory(dtype), '0')}")
 
     # ---- vectors
 
     def vectorize(self, uop: UOp) -> None:
-        dtype = llvm_type(uop.dtype)
+        dtype = self.type(uop.dtype)
         if all(s.op is Ops.CONST for s in uop.src):
             lanes = uop.src * (uop.dtype.count if len(uop.src) == 1 else 1)
             self.values[uop] = f"<{', '.join(self.typed(s) for s in lanes)}>"
@@ -351,7 +365,7 @@ class _Function:
         else:
             mask = f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"
             mask = f"<{len(lanes)} x i32> {mask}"
-            poison = f"{llvm_type(vector.dtype)} poison"
+            poison = f"{self.type(vector.dtype)} poison"
             self.values[uop] = self.assign(f"shufflevector {self.typed(vector)}, {poison}, {mask}")
 
     # ---- arithmetic
@@ -366,23 +380,23 @@ class _Function:
         flags = "nsz " if uop.op is Ops.MAX and dtypes.is_float(uop.dtype) else ""
         name = f"{INTRINSICS[uop.op](uop.dtype)}.{intrinsic_suffix(uop.dtype)}"
         operands = [self.typed(s) for s in uop.src]
-        self.values[uop] = self.assign(self.call(name, llvm_type(uop.dtype), *operands, flags=flags))
+        self.values[uop] = self.assign(self.call(name, self.type(uop.dtype), *operands, flags=flags))
 
     def negate(self, uop: UOp) -> None:
-        instruction = "fneg " if dtypes.is_float(uop.dtype) else f"sub {llvm_type(uop.dtype)} {splat(uop.dtype, '0')}, "
+        instruction = "fneg " if dtypes.is_float(uop.dtype) else f"sub {self.type(uop.dtype)} {splat(uop.dtype, '0')}, "
         operand = self.typed(uop.src[0]) if dtypes.is_float(uop.dtype) else self.values[uop.src[0]]
         self.values[uop] = self.assign(instruction + operand)
 
     def reciprocal(self, uop: UOp) -> None:
         one = splat(uop.dtype, constant(uop.dtype.scalar(), 1.0))
-        self.values[uop] = self.assign(f"fdiv contract {llvm_type(uop.dtype)} {one}, {self.values[uop.src[0]]}")
+        self.values[uop] = self.assign(f"fdiv contract {self.type(uop.dtype)} {one}, {self.values[uop.src[0]]}")
 
     def multiply_add(self, uop: UOp) -> None:
         if dtypes.is_float(uop.dtype):
             return self.intrinsic(uop)
         a, b, c = (self.values[s] for s in uop.src)
-        product = self.assign(f"mul {llvm_type(uop.dtype)} {a}, {b}")
-        self.values[uop] = self.assign(f"add {llvm_type(uop.dtype)} {product}, {c}")
+        product = self.assign(f"mul {self.type(uop.dtype)} {a}, {b}")
+        self.values[uop] = self.assign(f"add {self.type(uop.dtype)} {product}, {c}")
 
     def where(self, uop: UOp) -> None:
         self.values[uop] = self.assign(f"select {', '.join(self.typed(s) for s in uop.src)}")
@@ -400,62 +414,95 @@ class _Function:
         if dtypes.is_bool(to):
             compare = "fcmp une" if dtypes.is_float(of) else "icmp ne"
             zero = splat(of, constant(of.scalar(), 0))
-            return self.assign(f"{compare} {llvm_type(of)} {text}, {zero}")
-        if of.scalar() is dtypes.bfloat16:
-            return self.from_bfloat16(text, to)
-        if to.scalar() is dtypes.bfloat16:
-            return self.to_bfloat16(text, of, to)
+            return self.assign(f"{compare} {self.type(of)} {text}, {zero}")
+        if {of.scalar(), to.scalar()} & self.renderer.storage_only:
+            return self.convert_stored(text, of, to)
         if of.scalar() is dtypes.float64 and to.scalar() is dtypes.float16:
-            text, of = self.round_to_odd(text, of), dtypes.float32.vec(of.count)
+            text, of = self.round_to_odd(text, of.count), dtypes.float32.vec(of.count)
         name = _cast_instruction(of, to)
-        return self.assign(f"{name} {llvm_type(of)} {text} to {llvm_type(to)}") if name else text
+        return self.assign(f"{name} {self.type(of)} {text} to {self.type(to)}") if name else text
 
-    def from_bfloat16(self, text: str, to: DType) -> str:
+    def convert_stored(self, text: str, of: DType, to: DType) -> str:
+        """To and from types that the target cannot compute, by integer arithmetic."""
+        convert = STORED_CASTS.get((of.scalar(), to.scalar()))
+        if convert is None:
+            raise RenderError(f"{of} is not cast to {to}: types that are only stored are cast to and from float32")
+        return convert(self, text, of.count)
+
+    def number(self, instruction: str, dtype: DType, *operands: str | int) -> str:
+        """An instruction on whole numbers; an int among the operands stands for itself in all lanes."""
+        texts = [splat(dtype, str(o)) if isinstance(o, int) else o for o in operands]
+        return self.assign(f"{instruction} {self.type(dtype)} {', '.join(texts)}")
+
+    def same_bits(self, text: str, of: DType, to: DType) -> str:
+        return self.assign(f"bitcast {self.type(of)} {text} to {self.type(to)}")
+
+    def choose(self, mask: str, dtype: DType, yes: str | int, no: str) -> str:
+        condition, kind = self.type(dtypes.bool.vec(dtype.count)), self.type(dtype)
+        chosen = splat(dtype, str(yes)) if isinstance(yes, int) else yes
+        return self.assign(f"select {condition} {mask}, {kind} {chosen}, {kind} {no}")
+
+    def bfloat16_to_float(self, text: str, count: int) -> str:
         """bfloat16 has the upper half of a float's bits."""
-        if to.scalar() is not dtypes.float32:
-            raise RenderError(f"bfloat16 is cast to float32 only, not to {to}")
-        bits = llvm_type(dtypes.uint32.vec(to.count))
-        wide = self.assign(f"zext {llvm_type(dtypes.uint16.vec(to.count))} {text} to {bits}")
-        shifted = self.assign(f"shl {bits} {wide}, {splat(dtypes.uint32.vec(to.count), '16')}")
-        return self.assign(f"bitcast {bits} {shifted} to {llvm_type(to)}")
+        u16, u32, f32 = (d.vec(count) for d in (dtypes.uint16, dtypes.uint32, dtypes.float32))
+        wide = self.assign(f"zext {self.type(u16)} {text} to {self.type(u32)}")
+        return self.same_bits(self.number("shl", u32, wide, 16), u32, f32)
 
-    def to_bfloat16(self, text: str, of: DType, to: DType) -> str:
+    def float_to_bfloat16(self, text: str, count: int) -> str:
         """The upper half of the bits, rounded to nearest even; a NaN is made quiet instead."""
-        if of.scalar() is not dtypes.float32:
-            raise RenderError(f"bfloat16 is cast from float32 only, not from {of}")
-        dtype = dtypes.uint32.vec(to.count)
-        kind = llvm_type(dtype)
+        u16, u32, f32 = (d.vec(count) for d in (dtypes.uint16, dtypes.uint32, dtypes.float32))
+        bits = self.same_bits(text, f32, u32)
+        high = self.number("lshr", u32, bits, 16)
+        bias = self.number("add", u32, self.number("and", u32, high, 1), 0x7FFF)
+        rounded = self.number("lshr", u32, self.number("add", u32, bits, bias), 16)
+        is_nan = self.assign(f"fcmp uno {self.type(f32)} {text}, {text}")
+        chosen = self.choose(is_nan, u32, self.number("or", u32, high, 0x40), rounded)
+        return self.assign(f"trunc {self.type(u32)} {chosen} to {self.type(u16)}")
 
-        def number(value: int) -> str:
-            return splat(dtype, str(value))
+    def half_to_float(self, text: str, count: int) -> str:
+        """The exponent of a float counts from 127, of a half from 15: a factor of 2**112, subnormals included."""
+        u16, u32, f32 = (d.vec(count) for d in (dtypes.uint16, dtypes.uint32, dtypes.float32))
+        wide = self.assign(f"zext {self.type(u16)} {text} to {self.type(u32)}")
+        sign = self.number("shl", u32, self.number("and", u32, wide, 0x8000), 16)
+        size = self.number("shl", u32, self.number("and", u32, wide, 0x7FFF), 13)
+        factor = splat(f32, constant(dtypes.float32, 2.0**112))
+        scaled = self.assign(f"fmul {self.type(f32)} {self.same_bits(size, u32, f32)}, {factor}")
+        is_special = self.number("icmp uge", u32, size, 0x0F800000)
+        infinite = self.number("or", u32, size, 0x7F800000)
+        chosen = self.choose(is_special, u32, infinite, self.same_bits(scaled, f32, u32))
+        return self.same_bits(self.number("or", u32, sign, chosen), u32, f32)
 
-        bits = self.assign(f"bitcast {llvm_type(of)} {text} to {kind}")
-        high = self.assign(f"lshr {kind} {bits}, {number(16)}")
-        odd = self.assign(f"and {kind} {high}, {number(1)}")
-        bias = self.assign(f"add {kind} {odd}, {number(0x7FFF)}")
-        biased = self.assign(f"add {kind} {bits}, {bias}")
-        rounded = self.assign(f"lshr {kind} {biased}, {number(16)}")
-        quiet = self.assign(f"or {kind} {high}, {number(0x40)}")
-        is_nan = self.assign(f"fcmp uno {llvm_type(of)} {text}, {text}")
-        mask = llvm_type(dtypes.bool.vec(to.count))
-        chosen = self.assign(f"select {mask} {is_nan}, {kind} {quiet}, {kind} {rounded}")
-        return self.assign(f"trunc {kind} {chosen} to {llvm_type(to)}")
+    def float_to_half(self, text: str, count: int) -> str:
+        """Rounded to nearest even. An addition of 0.5 rounds to 24 binary places, as subnormals have."""
+        u16, u32, f32 = (d.vec(count) for d in (dtypes.uint16, dtypes.uint32, dtypes.float32))
+        bits = self.same_bits(text, f32, u32)
+        sign = self.number("and", u32, self.number("lshr", u32, bits, 16), 0x8000)
+        size = self.number("and", u32, bits, 0x7FFFFFFF)
+        half = splat(f32, constant(dtypes.float32, 0.5))
+        shifted = self.assign(f"fadd {self.type(f32)} {self.same_bits(size, u32, f32)}, {half}")
+        subnormal = self.number("sub", u32, self.same_bits(shifted, f32, u32), 0x3F000000)
+        odd = self.number("and", u32, self.number("lshr", u32, size, 13), 1)
+        biased = self.number("add", u32, self.number("sub", u32, size, 0x38000000 - 0xFFF), odd)
+        value = self.number("lshr", u32, biased, 13)
+        value = self.choose(self.number("icmp ult", u32, size, 0x38800000), u32, subnormal, value)
+        value = self.choose(self.number("icmp uge", u32, size, 0x477FF000), u32, 0x7C00, value)
+        value = self.choose(self.number("icmp ugt", u32, size, 0x7F800000), u32, 0x7E00, value)
+        return self.assign(f"trunc {self.type(u32)} {self.number('or', u32, sign, value)} to {self.type(u16)}")
 
-    def round_to_odd(self, text: str, of: DType) -> str:
+    def round_to_odd(self, text: str, count: int) -> str:
         """double → float so that rounding once more, to half, is right: the last bit says if anything was lost."""
-        dtype = dtypes.uint64.vec(of.count)
-        kind = llvm_type(dtype)
+        u64, f64, f32 = (d.vec(count) for d in (dtypes.uint64, dtypes.float64, dtypes.float32))
         lost = (1 << 29) - 1  # a double has 29 bits of mantissa more than a float
-        bits = self.assign(f"bitcast {llvm_type(of)} {text} to {kind}")
-        tail = self.assign(f"and {kind} {bits}, {splat(dtype, str(lost))}")
-        carry = self.assign(f"add {kind} {tail}, {splat(dtype, str(lost))}")
-        sticky = self.assign(f"or {kind} {bits}, {carry}")
-        kept = self.assign(f"and {kind} {sticky}, {splat(dtype, str((1 << 64) - 1 - lost))}")
-        double = self.assign(f"bitcast {kind} {kept} to {llvm_type(of)}")
-        return self.assign(f"fptrunc {llvm_type(of)} {double} to {llvm_type(dtypes.float32.vec(of.count))}")
+        bits = self.same_bits(text, f64, u64)
+        carry = self.number("add", u64, self.number("and", u64, bits, lost), lost)
+        kept = self.number("and", u64, self.number("or", u64, bits, carry), (1 << 64) - 1 - lost)
+        return self.assign(f"fptrunc {self.type(f64)} {self.same_bits(kept, u64, f64)} to {self.type(f32)}")
+
+    def double_to_half(self, text: str, count: int) -> str:
+        return self.float_to_half(self.round_to_odd(text, count), count)
 
     def bitcast(self, uop: UOp) -> None:
-        of, to = llvm_type(uop.src[0].dtype), llvm_type(uop.dtype)
+        of, to = self.type(uop.src[0].dtype), self.type(uop.dtype)
         if dtypes.is_bool(uop.dtype) or dtypes.is_bool(uop.src[0].dtype):
             self.values[uop] = self.convert(uop.src[0], uop.dtype)
         elif of == to:
@@ -497,6 +544,15 @@ def _gate(address: UOp) -> UOp | None:
     node = without_after(address)
     return node.src[2] if node.op is Ops.INDEX and len(node.src) > 2 else None
 
+
+# casts of types that are only stored
+STORED_CASTS: dict[tuple[DType, DType], Callable[[_Function, str, int], str]] = {
+    (dtypes.bfloat16, dtypes.float32): _Function.bfloat16_to_float,
+    (dtypes.float32, dtypes.bfloat16): _Function.float_to_bfloat16,
+    (dtypes.float16, dtypes.float32): _Function.half_to_float,
+    (dtypes.float32, dtypes.float16): _Function.float_to_half,
+    (dtypes.float64, dtypes.float16): _Function.double_to_half,
+}
 
 EMIT: dict[Ops, Callable[[_Function, UOp], None]] = {
     **dict.fromkeys(INSTRUCTIONS, _Function.instruction),

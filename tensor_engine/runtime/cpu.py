@@ -17,7 +17,6 @@ from tensor_engine.device import (
 )  # fmt: skip
 from tensor_engine.renderer import Renderer
 from tensor_engine.renderer.cstyle import CRenderer
-from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime import llvm
 from tensor_engine.runtime.cc import CCompiler
 from tensor_engine.runtime.elf import LoadedObject
@@ -97,10 +96,9 @@ class CPURuntime(DeviceRuntime):
         return self._backends[name]
 
     def _make_backend(self, name: str) -> tuple[Renderer, Compiler]:
-        width, registers = self.target.vector_bytes, self.target.registers
         if name == "C":
-            return CRenderer(width, registers), CCompiler()
-        return LLVMRenderer(width, registers), llvm.LLVMCompiler(self.target)
+            return CRenderer(self.target.vector_bytes, self.target.registers), CCompiler()
+        return llvm.renderer_for(self.target), llvm.LLVMCompiler(self.target)
 
     @property
     def renderer(self) -> Renderer:

@@ -11,6 +11,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from tensor_engine.device import CompileError, Compiler
+from tensor_engine.renderer.llvmir import LLVMRenderer
 
 OPTIMISATION = 2
 _lock = threading.Lock()  # LLVM's contexts are not thread-safe, and llvmlite has a global one
@@ -40,9 +41,19 @@ class Target:
         return next((width for feature, width in widths.items() if self.has(feature)), 16)
 
     @property
+    def native_half(self) -> bool:
+        """True if half is converted to and from float by an instruction."""
+        return self.machine == "aarch64" or self.has("f16c")
+
+    @property
     def registers(self) -> int:
         """How many vector registers there are."""
-        return 32 if self.machine in ("aarch64", "arm64") or self.has("avx512f") else 16
+        return 32 if self.machine == "aarch64" or self.has("avx512f") else 16
+
+
+def renderer_for(target: Target) -> LLVMRenderer:
+    """The renderer that knows what this target can do."""
+    return LLVMRenderer(target.vector_bytes, target.registers, target.native_half)
 
 
 @functools.cache

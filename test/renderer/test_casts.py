@@ -3,17 +3,20 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from linear import BACKENDS, Compiled, Kernel, empty
 from renderer.test_arithmetic import SIZE, fuzz, on_every_path, scalar_and_vector, values
 
 from tensor_engine.device import numpy_dtype
 from tensor_engine.dtype import DType, dtypes
+from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.uop.op import Ops
 
 # C has no casts of vectors: they come lane by lane
 CASTING_PATHS = [(b, lanes) for b in BACKENDS for lanes in (1, 8) if lanes == 1 or b != "CPU:C"]
 on_casting_paths = pytest.mark.parametrize("backend,lanes", CASTING_PATHS)
+SOURCES = (dtypes.float32, dtypes.float64, dtypes.float16)
 NUMBERS = [d for d in dtypes.all if d is not dtypes.bfloat16]
 
 
@@ -147,5 +150,35 @@ def test_bitcasts_keep_the_bits(backend, lanes, source):
         targets = [d for d in dtypes.all if d.bits == source.bits]
         for target, output in zip(targets, convert(backend, Ops.BITCAST, source, targets, lanes, data)):
             assert output.tobytes() == data.tobytes(), target
+
+    agree()
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_half_on_machines_that_cannot_convert_it(lanes):
+    """By integer arithmetic, against numpy: floats and doubles of any bits, and halves."""
+    renderer = LLVMRenderer(native_half=False)
+    kernel = Kernel()
+    floats, doubles, halves = (kernel.param(i, d, lanes) for i, d in enumerate(SOURCES))
+    from_float, from_double = (kernel.param(i, dtypes.float16, lanes) for i in (3, 4))
+    back = kernel.param(5, dtypes.float32, lanes)
+    kernel.store(from_float, 0, kernel.cast(kernel.load(floats, 0, lanes), dtypes.float16))
+    kernel.store(from_double, 0, kernel.cast(kernel.load(doubles, 0, lanes), dtypes.float16))
+    kernel.store(back, 0, kernel.cast(kernel.load(halves, 0, lanes), dtypes.float32))
+    program = Compiled(kernel, "CPU:LLVM", renderer)
+
+    @settings(fuzz, max_examples=200)
+    @given(*[values(d) for d in SOURCES], st.booleans())
+    def agree(floats, doubles, halves, at_ties):
+        if at_ties:
+            floats = (halves.astype(np.float32).view(np.uint32) + np.uint32(0x1000)).view(np.float32)
+            doubles = np.nextafter(floats.astype(np.float64), np.inf)
+        outputs = [empty(dtypes.float16, SIZE), empty(dtypes.float16, SIZE), empty(dtypes.float32, SIZE)]
+        inputs = [a[:lanes].copy() for a in (floats, doubles, halves)]
+        program(*inputs, *outputs)
+        with np.errstate(all="ignore"):
+            expected = [inputs[0].astype(np.float16), inputs[1].astype(np.float16), inputs[2].astype(np.float32)]
+        for output, right in zip(outputs, expected):
+            np.testing.assert_array_equal(output[:lanes], right)
 
     agree()
