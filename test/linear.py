@@ -8,6 +8,7 @@ import numpy as np
 from tensor_engine.device import Buffer, Device, numpy_dtype
 from tensor_engine.dtype import AddrSpace, DType, dtypes
 from tensor_engine.helpers import Context
+from tensor_engine.renderer import Renderer
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
@@ -96,13 +97,13 @@ class Kernel:
 class Compiled:
     """A kernel on one path, run on numpy arrays that it changes."""
 
-    def __init__(self, kernel: Kernel, backend: str):
+    def __init__(self, kernel: Kernel, backend: str, renderer: Renderer | None = None):
         uops = kernel.linear()
         self.params = {u.arg: u.dtype.base for u in uops if u.op is Ops.PARAM}
         with Context(DEV=backend):
             self.device = Device.DEFAULT
             runtime = Device[self.device]
-            self.source = runtime.renderer.render(uops)
+            self.source = (renderer or runtime.renderer).render(uops)
             self.binary = runtime.compiler.compile(self.source)
         self.program = runtime.load(kernel.name, self.binary)
 
