@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from tensor_engine.perception.errors import SourceError
 from tensor_engine.perception.extras import require
