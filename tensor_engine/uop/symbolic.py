@@ -146,11 +146,11 @@ def divide_twice(x: UOp, c1: UOp, c2: UOp) -> UOp | None:
 
 
 def mod_twice(x: UOp, c1: UOp, c2: UOp) -> UOp | None:
-    return x % c2 if c2.arg > 0 and c1.arg % c2.arg == 0 else None
+    return x % c2 if c1.arg > 0 and c2.arg > 0 and c1.arg % c2.arg == 0 else None
 
 
 def mod_then_divide(x: UOp, c1: UOp, c2: UOp) -> UOp | None:
-    if c2.arg <= 0 or c1.arg % c2.arg:
+    if c1.arg <= 0 or c2.arg <= 0 or c1.arg % c2.arg:
         return None
     return (x // c2) % (c1.arg // c2.arg)
 
