@@ -12,7 +12,7 @@ from tensor_engine.codegen.expand import expand
 from tensor_engine.codegen.linearize import linearize
 from tensor_engine.codegen.lower_index import lower_index
 from tensor_engine.codegen.opt.heuristics import choose_options
-from tensor_engine.codegen.opt.options import Option, apply_option
+from tensor_engine.codegen.opt.options import apply_option
 from tensor_engine.codegen.simplify import merge_loops, pm_simplify
 from tensor_engine.codegen.vectorize import vectorize
 from tensor_engine.helpers import NOOPT, SPEC
@@ -35,15 +35,14 @@ class Pass(NamedTuple):
 
 
 def choose(sink: UOp, renderer: Renderer) -> UOp:
-    """Note the strategy in the kernel's SINK, unless it has one already, and apply it."""
-    options = sink.arg.options
-    if options is None:
-        options = () if NOOPT else tuple(choose_options(sink, renderer))
-    named = sink.replace(arg=KernelInfo(kernel_name(sink), options))
-    for option in options:
-        assert isinstance(option, Option)
-        named = apply_option(named, option)
-    return graph_rewrite(named, pm_simplify)
+    """Apply the kernel's strategy; if it has none yet, choose one and note it in the SINK."""
+    name, options = kernel_name(sink), sink.arg.options
+    if options is None and not NOOPT:
+        options, sink = choose_options(sink, renderer)
+    else:
+        for option in options or ():
+            sink = apply_option(sink, option)
+    return graph_rewrite(sink.replace(arg=KernelInfo(name, tuple(options or ()))), pm_simplify)
 
 
 # What each pass does, and why it stands where it stands, is told at the head of its file.

@@ -6,7 +6,7 @@ elements picks its lanes from several vectors. Any other access is done lane by 
 """
 from __future__ import annotations
 
-from tensor_engine.uop.linear_form import linear_form
+from tensor_engine.uop.linear_form import LinearForm, linear_form, rebuild, weighted_sum
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.symbolic import pm_symbolic, simplify
@@ -85,6 +85,11 @@ class Vectorizer:
         """The scalar node in one iteration of the loop."""
         return simplify(node.substitute({self.loop: as_index(number)}))
 
+    def first_lane(self, offset: UOp) -> UOp:
+        """An offset in the first iteration, where the loop is one term of a sum."""
+        terms, constant = linear_form(offset)
+        return rebuild(LinearForm({t: c for t, c in terms.items() if t is not self.loop}, constant), offset.dtype)
+
     def stride(self, address: UOp) -> int:
         """By how many elements the address moves a lane; 0 if it moves otherwise, or its gate differs by lane."""
         form = linear_form(address.src[1])
@@ -97,7 +102,7 @@ class Vectorizer:
     def wide_address(self, address: UOp) -> UOp:
         """The address of lane 0, with a gate a lane if the gate depends on the lane."""
         pointer, offset, *gate = address.src
-        return UOp(Ops.INDEX, address.dtype, (pointer, self.lane(offset, 0), *(self.done[g] for g in gate)))
+        return UOp(Ops.INDEX, address.dtype, (pointer, self.first_lane(offset), *(self.done[g] for g in gate)))
 
     def load(self, node: UOp) -> UOp:
         address, dtype = node.src[0], node.dtype.vec(self.count)
@@ -111,10 +116,10 @@ class Vectorizer:
     def strided_load(self, node: UOp, step: int) -> UOp:
         """Every second (third, …) element: picked from vectors that together cover them all and nothing beyond."""
         pointer, offset = node.src[0].src
-        first, dtype = self.lane(offset, 0), node.dtype.vec(self.count)
+        first, dtype = self.first_lane(offset), node.dtype.vec(self.count)
         last = (self.count - 1) * step
         starts = [min(start, last + 1 - self.count) for start in range(0, last + 1, self.count)]
-        vectors = [UOp(Ops.LOAD, dtype, (pointer.index(simplify(first + start)),)) for start in starts]
+        vectors = [UOp(Ops.LOAD, dtype, (pointer.index(weighted_sum([(first, 1), (as_index(start), 1)])),)) for start in starts]
         lanes: list[UOp] = []
         for wanted in range(0, last + 1, step):
             number = min(wanted // self.count, len(starts) - 1)

@@ -118,16 +118,15 @@ class UOp(OpMixin, metaclass=UOpMeta):
     def toposort(self, enter: Callable[[UOp], bool] | None = None) -> list[UOp]:
         """All nodes below and including this one, operands before users. `enter` False: do not go below."""
         done: dict[UOp, None] = {}
-        stack: list[tuple[UOp, bool]] = [(self, False)]
+        stack = [self]
         while stack:
-            node, ready = stack.pop()
-            if node in done:
-                continue
-            if ready or not node.src or (enter is not None and not enter(node)):
-                done[node] = None
-                continue
-            stack.append((node, True))
-            stack.extend((s, False) for s in reversed(node.src) if s not in done)
+            node = stack[-1]
+            if node not in done and (enter is None or enter(node)):
+                missing = [s for s in node.src if s not in done]
+                if missing:
+                    stack.extend(reversed(missing))
+                    continue
+            done[stack.pop()] = None
         return list(done)
 
     def substitute(self, replacements: dict[UOp, UOp]) -> UOp:

@@ -55,35 +55,33 @@ def size_of(loop: UOp) -> int:
     return loop.src[0].arg if loop.src[0].op is Ops.CONST else 0
 
 
-def choose_options(sink: UOp, renderer: Renderer) -> list[Option]:
-    """A strategy for every loop nest of the kernel."""
+def choose_options(sink: UOp, renderer: Renderer) -> tuple[list[Option], UOp]:
+    """A strategy for every loop nest of the kernel, and the kernel with it applied."""
     options: list[Option] = []
     todo = [nest.end for nest in nests(sink)]
     while todo:
         end = todo.pop(0)
-        chosen = choose_for_nest(sink, read_nest(end), renderer)
-        before = list(sink.src)
-        for option in chosen:
-            sink = apply_option(sink, option)
+        before = set(sink.src)
+        chosen, sink = choose_for_nest(sink, read_nest(end), renderer)
         options.extend(chosen)
         if chosen and chosen[0].kind is AxisType.LOOP:  # something was cut in two: look at both parts again
             todo.extend(nest for nest in sink.src if nest not in before)
-    return options
+    return options, sink
 
 
-def choose_for_nest(sink: UOp, nest: Nest, renderer: Renderer) -> list[Option]:
-    """Options for one nest; a single LOOP option if it must be cut first."""
+def choose_for_nest(sink: UOp, nest: Nest, renderer: Renderer) -> tuple[list[Option], UOp]:
+    """Options for one nest, and the kernel with them; a single LOOP option if the nest must be cut first."""
     lanes = choose_lanes(nest, renderer)
     cut = cut_for_lanes(nest, lanes) or cut_for_tile(nest, lanes)
     if cut is not None:
-        return [cut]
+        return [cut], apply_option(sink, cut)
     tile = Tile(sink, nest, renderer)
     if lanes is not None:
         tile.split(AxisType.VECTOR, lanes.loop, lanes.width)
     if nest.reduces:
         tile.choose_register_tile(lanes)
         tile.choose_unroll(lanes)
-    return tile.options
+    return tile.options, tile.sink
 
 
 # ---- vector lanes -----------------------------------------------------------------------------------------------
