@@ -119,7 +119,8 @@ class Vectorizer:
         first, dtype = self.first_lane(offset), node.dtype.vec(self.count)
         last = (self.count - 1) * step
         starts = [min(start, last + 1 - self.count) for start in range(0, last + 1, self.count)]
-        vectors = [UOp(Ops.LOAD, dtype, (pointer.index(weighted_sum([(first, 1), (as_index(start), 1)])),)) for start in starts]
+        offsets = [weighted_sum([(first, 1), (as_index(start), 1)]) for start in starts]
+        vectors = [UOp(Ops.LOAD, dtype, (pointer.index(offset),)) for offset in offsets]
         lanes: list[UOp] = []
         for wanted in range(0, last + 1, step):
             number = min(wanted // self.count, len(starts) - 1)
