@@ -22,12 +22,12 @@ def best_anchors(scores: Tensor, allowed: Tensor, threshold: Tensor, count: int)
     """The `count` anchors whose best allowed class scores highest, above the threshold; ties by anchor.
 
     scores [N, C]; allowed bool [C]; threshold [1]. An anchor stands for its best class only. A NaN makes the
-    best score NaN, which is above no threshold.
+    best score NaN, which is above no threshold; an infinite one is none either.
     """
     considered = allowed.where(scores, 0.0)
     best = considered.max(axis=1)
-    passed = (best > threshold.maximum(0.0)).where(best, 0.0).contiguous()
-    score, anchor = largest(passed, min(count, scores.shape[0]))
+    passed = (best > threshold.maximum(0.0)) & (best < float("inf"))
+    score, anchor = largest(passed.where(best, 0.0), min(count, scores.shape[0]))
     label = considered[anchor].argmax(axis=1)
     return Candidates(score, anchor, label.cast(dtypes.int32))
 
@@ -38,6 +38,7 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     None may be negative or NaN; a value of 0 is not taken, and what is missing to `count` is 0. Values are compared
     by their bits, which have the same order.
     """
+    values = values.contiguous()
     keys = values.bitcast(dtypes.int32).contiguous()
     cut = run_kernel(partial(find_cut, count=count), keys[:1] * 0, keys)
     slots = run_kernel(collect, Tensor.arange(count + 2) * cut.eq(-1).cast(dtypes.int32), keys, cut)
