@@ -71,7 +71,7 @@ class Tensor(random.RandomMixin):
     @classmethod
     def _random_state(cls, count: int, device: str | None) -> Tensor:
         state = cls(random.generator.draw(count), device)
-        random.states[state.uop.base] = count
+        random.states[state._buffer()] = count
         return state
 
     @classmethod

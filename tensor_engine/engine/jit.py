@@ -13,6 +13,7 @@ from tensor_engine.device import Buffer, Device, KernelCall
 from tensor_engine.engine import realize
 from tensor_engine.engine.realize import Launch
 from tensor_engine.helpers import DEBUG, JIT, GlobalCounters
+from tensor_engine.mixin import random
 from tensor_engine.tensor import Tensor, is_whole_buffer
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
@@ -189,6 +190,8 @@ class Capture:
         self.segments = link(launches)
         self.input_places = [self.places(buffer) for buffer in inputs]
         self.fresh_places = [self.places(buffer) for buffer in self.fresh]
+        read = {id(buffer): buffer for launch in launches for buffer in launch.buffers}
+        self.random_states = [buffer for buffer in read.values() if buffer in random.states]
         self.kernel_count = sum(launch.kernel is not None for launch in launches)
 
     def describe(self, leaf: Any, written: set[int]) -> Output | None:
@@ -242,6 +245,8 @@ class Capture:
         for places, buffer in zip(self.input_places + self.fresh_places, memory + fresh):
             for segment, call, position in places:
                 segment.set_buffer(call, position, buffer)
+        for state in self.random_states:
+            random.advance(state)
         for segment in self.segments:
             segment.run()
         GlobalCounters.kernel_count += self.kernel_count

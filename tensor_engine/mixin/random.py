@@ -25,7 +25,7 @@ from tensor_engine.uop.op import Ops
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from tensor_engine.uop.uop import UOp
+    from tensor_engine.device import Buffer
 
 MANTISSA_BITS = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtypes.float64: 53}
 
@@ -50,13 +50,13 @@ class Generator:
 
 
 generator = Generator()
-# the BUFFERs that hold (key, first counter), and how many numbers each call draws
-states: weakref.WeakKeyDictionary[UOp, int] = weakref.WeakKeyDictionary()
+# the memory that holds (key, first counter) of a call, and how many numbers that call draws
+states: weakref.WeakKeyDictionary[Buffer, int] = weakref.WeakKeyDictionary()
 
 
-def advance(state: UOp) -> np.ndarray:
-    """New content for one of `states`: what a captured call needs to draw new numbers."""
-    return generator.draw(states[state])
+def advance(state: Buffer) -> None:
+    """Let whoever reads one of `states` next draw new numbers."""
+    state.copyin(generator.draw(states[state]).data.cast("B"))
 
 
 class RandomMixin(OpMixin):
