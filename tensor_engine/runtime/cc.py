@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tensor_engine.device import CompileError, Compiler
 from tensor_engine.helpers import CC
+from tensor_engine.runtime.elf import disassemble
 from tensor_engine.runtime.system import system
 
 CANDIDATES = ("clang", "gcc", "cc")
@@ -61,6 +62,9 @@ class CCompiler(Compiler):
             if code:
                 raise CompileError(f"{self.path} does not take this text:\n{errors.decode(errors='replace')}\n{source}")
             return system.read_bytes(target)
+
+    def disassemble(self, binary: bytes) -> str:
+        return disassemble(binary)
 
 
 def _names_feature(macro: str) -> bool:

@@ -9,6 +9,7 @@ import struct
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tensor_engine.helpers import round_up
 from tensor_engine.runtime.system import PAGE, system
@@ -229,3 +230,15 @@ def _place(file: ObjectFile) -> dict[int, int]:
             placed[number] = round_up(end, max(section.align, 1))
             end = placed[number] + section.size
     return placed
+
+
+def disassemble(binary: bytes) -> str:
+    """The object's instructions as objdump shows them, or a line that says that there is no objdump."""
+    objdump = system.find_program("objdump", "llvm-objdump")
+    if objdump is None:
+        return "no disassembler: install binutils, which has objdump"
+    with system.temporary_folder() as folder:
+        file = Path(folder) / "kernel.o"
+        system.write_bytes(file, binary)
+        code, text, errors = system.run([objdump, "--disassemble", "--reloc", "--no-show-raw-insn", str(file)])
+    return (text if code == 0 else errors).decode(errors="replace")

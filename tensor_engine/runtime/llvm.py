@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import platform
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,9 @@ import llvmlite.binding as llvm
 
 from tensor_engine.device import CompileError, Compiler
 from tensor_engine.renderer.llvmir import LLVMRenderer
+from tensor_engine.runtime.elf import disassemble
 
 OPTIMISATION = 2
-_lock = threading.Lock()  # LLVM's contexts are not thread-safe, and llvmlite has a global one
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def _initialize() -> None:
 
 
 class LLVMCompiler(Compiler):
-    """Compiles LLVM IR for a target, the host if none is given. Thread-safe."""
+    """Compiles LLVM IR for a target, the host if none is given. Threads may share it; llvmlite lets one in at a time."""
 
     def __init__(self, target: Target | None = None):
         _initialize()
@@ -87,13 +86,14 @@ class LLVMCompiler(Compiler):
         )
 
     def compile(self, source: str) -> bytes:
-        with _lock:
-            return self.machine.emit_object(self._optimise(source))
+        return self.machine.emit_object(self._optimise(source))
 
     def assembly(self, source: str) -> str:
         """What `compile` makes, as assembly text."""
-        with _lock:
-            return self.machine.emit_assembly(self._optimise(source))
+        return self.machine.emit_assembly(self._optimise(source))
+
+    def disassemble(self, binary: bytes) -> str:
+        return disassemble(binary)
 
     def _optimise(self, source: str) -> Any:
         module = self._parse(source)
@@ -105,7 +105,7 @@ class LLVMCompiler(Compiler):
 
     def _parse(self, source: str) -> Any:
         try:
-            module = llvm.parse_assembly(source)
+            module = llvm.parse_assembly(source, context=llvm.create_context())
             module.triple = self.target.triple
             module.data_layout = str(self.machine.target_data)
             module.verify()

@@ -92,6 +92,10 @@ class System:
         """A file's content."""
         return Path(path).read_bytes()
 
+    def write_bytes(self, path: str | Path, content: bytes) -> None:
+        """Make a file with this content."""
+        Path(path).write_bytes(content)
+
     # ---- time
 
     def seconds(self) -> float:

@@ -1,10 +1,14 @@
 """LLVM for this machine and others."""
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from linear import Kernel
+from linear import Compiled, Kernel
 from renderer.test_memory import matmul
 
-from tensor_engine.device import CompileError
+from tensor_engine.device import CompileError, Device
 from tensor_engine.dtype import dtypes
+from tensor_engine.helpers import Context
 from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime import elf
 from tensor_engine.runtime.elf import ObjectFile
@@ -102,3 +106,24 @@ def test_the_key_tells_targets_apart():
     keys = {LLVMCompiler(target).key for target in TARGETS.values()}
     assert len(keys) == len(TARGETS)
     assert host().cpu in LLVMCompiler().key
+
+
+def test_threads_compile_at_once():
+    compiler, sources = LLVMCompiler(), [LLVMRenderer().render(matmul(n, 4).linear()) for n in (4, 8, 12, 16)]
+    alone = [compiler.compile(source) for source in sources]
+    with ThreadPoolExecutor(4) as pool:
+        together = [*pool.map(compiler.compile, sources * 4)]
+    assert together == alone * 4
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="binutils are not installed")
+@pytest.mark.parametrize("backend", ["CPU:LLVM", "CPU:C"])
+def test_machine_code_can_be_read(backend):
+    with Context(DEV=backend):
+        text = Device["CPU"].compiler.disassemble(Compiled(matmul(8, 4), backend).binary)
+    assert "<matmul>:" in text and "ret" in text
+
+
+def test_no_disassembler_is_no_error(monkeypatch):
+    monkeypatch.setattr(elf.system, "find_program", lambda *names: None)
+    assert "install binutils" in LLVMCompiler().disassemble(b"")
