@@ -33,7 +33,7 @@ setup(
         ],
     },
     install_requires=[
-        "llvmlite>=0.44",
+        "llvmlite>=0.46",
         "numpy>=1.22",
     ],
     extras_require={
