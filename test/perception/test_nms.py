@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perception.oracle import Box, greedy_nms
 
-from tensor_engine import Tensor
+from tensor_engine import Context, Tensor
 from tensor_engine.perception.nms import best_anchors, is_finite, keep_greedily, largest, overlaps
 
 
@@ -143,3 +143,17 @@ def test_values_beyond_one_and_infinite_ones_are_in_order():
     best, places = largest(Tensor([1e-30, np.inf, 0.0, 3e38, 1e-42]), 5)
     assert places.tolist()[:4] == [1, 3, 0, 4]
     assert best.tolist()[:2] == [np.inf, float(np.float32(3e38))]
+
+
+@pytest.mark.parametrize("device", ["CPU:LLVM", "CPU:C", "PYTHON"])
+def test_the_hand_written_kernels_on_every_backend(device):
+    rng = np.random.default_rng(7)
+    values = (rng.integers(0, 9, 30) / 9).astype(np.float32)
+    rivals = rng.random((12, 12)) < 0.3
+    rivals |= rivals.T
+    with Context(DEV=device):
+        best, places = (t.numpy() for t in largest(Tensor(values), 12))
+        kept = keep([True] * 12, rivals)
+    assert places.tolist() == np.argsort(-values, kind="stable")[:12].tolist()
+    np.testing.assert_array_equal(best, values[places])
+    assert kept == kept_by_definition([True] * 12, rivals)
