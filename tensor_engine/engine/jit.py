@@ -192,7 +192,6 @@ class Capture:
         self.fresh_places = [self.places(buffer) for buffer in self.fresh]
         read = {id(buffer): buffer for launch in launches for buffer in launch.buffers}
         self.random_states = [buffer for buffer in read.values() if buffer in random.states]
-        self.kernel_count = sum(launch.kernel is not None for launch in launches)
 
     def describe(self, leaf: Any, written: set[int]) -> Output | None:
         """Where a returned Tensor's value comes from."""
@@ -249,7 +248,6 @@ class Capture:
             random.advance(state)
         for segment in self.segments:
             segment.run()
-        GlobalCounters.kernel_count += self.kernel_count
         return self.make_result(tensors, fresh)
 
     def check(self, given: list[Any]) -> None:
@@ -306,29 +304,8 @@ def on_other_memory(node: UOp, base: UOp) -> UOp:
 # ---- launches, linked -------------------------------------------------------------------------------------------
 
 
-class KernelSegment:
-    """Consecutive kernels on one device, linked into one native call."""
-
-    def __init__(self, launches: list[Launch]):
-        self.launches = launches
-        calls = [
-            KernelCall(launch.kernel.program, tuple(b.opaque for b in launch.buffers), launch.vals)
-            for launch in launches
-            if launch.kernel is not None
-        ]
-        self.program = Device[launches[0].buffers[0].device].link(calls)
-
-    def set_buffer(self, call: int, position: int, buffer: Buffer) -> None:
-        """Other memory for one argument."""
-        self.program.set_buffer(call, position, buffer.opaque)
-
-    def run(self) -> None:
-        """Launch all kernels."""
-        self.program()
-
-
-class LaunchSegment:
-    """Launches one by one: copies between devices, and everything while DEBUG wants to see each kernel."""
+class Segment:
+    """Consecutive launches, run one by one."""
 
     def __init__(self, launches: list[Launch]):
         self.launches = launches
@@ -344,21 +321,39 @@ class LaunchSegment:
             realize.run_launch(launch._replace(buffers=tuple(buffers)))
 
 
-Segment = KernelSegment | LaunchSegment
+class LinkedSegment(Segment):
+    """Consecutive kernels on one device, linked into one native call."""
+
+    def __init__(self, launches: list[Launch]):
+        super().__init__(launches)
+        calls = [
+            KernelCall(launch.kernel.program, tuple(b.opaque for b in launch.buffers), launch.vals)
+            for launch in launches
+            if launch.kernel is not None
+        ]
+        self.program = Device[launches[0].buffers[0].device].link(calls)
+
+    def set_buffer(self, call: int, position: int, buffer: Buffer) -> None:
+        super().set_buffer(call, position, buffer)
+        self.program.set_buffer(call, position, buffer.opaque)
+
+    def run(self) -> None:
+        """Launch all kernels; one by one inside another capture, which has to see them."""
+        if realize.observers:
+            return super().run()
+        self.program()
+        GlobalCounters.kernel_count += len(self.launches)
 
 
 def link(launches: list[Launch]) -> list[Segment]:
-    """Runs of kernels on one device become one native call each."""
-    segments: list[list[Launch]] = []
+    """Runs of kernels on one device become one native call each, unless DEBUG wants to see every kernel."""
+    runs: list[list[Launch]] = []
     for launch in launches:
-        if segments and segment_kind(segments[-1][-1]) == segment_kind(launch):
-            segments[-1].append(launch)
+        if runs and segment_kind(runs[-1][-1]) == segment_kind(launch):
+            runs[-1].append(launch)
         else:
-            segments.append([launch])
-    one_by_one = DEBUG >= 1
-    return [
-        LaunchSegment(run) if one_by_one or run[0].kernel is None else KernelSegment(run) for run in segments
-    ]
+            runs.append([launch])
+    return [Segment(run) if DEBUG >= 1 or run[0].kernel is None else LinkedSegment(run) for run in runs]
 
 
 def segment_kind(launch: Launch) -> str:

@@ -105,8 +105,6 @@ def run_linear(linear: UOp, values: dict[str, int]) -> None:
         with provenance.blame(step):
             launch = prepare(step, values)
             run_launch(launch)
-        for observe in observers:
-            observe(launch)
 
 
 def prepare(step: UOp, values: dict[str, int]) -> Launch:
@@ -119,11 +117,17 @@ def prepare(step: UOp, values: dict[str, int]) -> Launch:
 
 
 def run_launch(launch: Launch) -> None:
-    """One kernel or copy, timed if DEBUG asks for it."""
-    kernel, memory, vals = launch
-    if kernel is None:
-        copy(*memory)
-        return
+    """Run one kernel or copy, and tell those who watch."""
+    if launch.kernel is None:
+        copy(*launch.buffers)
+    else:
+        run_kernel(launch.kernel, launch.buffers, launch.vals)
+    for observe in observers:
+        observe(launch)
+
+
+def run_kernel(kernel: Kernel, memory: tuple[Buffer, ...], vals: tuple[int, ...]) -> None:
+    """Launch and count; timed if DEBUG asks for it."""
     handles = [buffer.opaque for buffer in memory]
     seconds = kernel.program(*handles, vals=vals, wait=DEBUG >= 2)
     GlobalCounters.kernel_count += 1
