@@ -1,13 +1,13 @@
 """The methods that Tensor and UOp share, a file a family. Each is one function object in both classes.
 
 hooks → elementwise → movement → creation → join → padding → reduce → activation → linear → window → indexing → sorting
-→ resize: each family uses only those before it. `random` needs memory for its state and belongs to Tensor alone.
+→ resize → gradient: each family uses only those before it. `random` needs memory for its state and belongs to Tensor alone.
 """
 
-from tensor_engine.mixin.resize import ResizeMixin
+from tensor_engine.mixin.gradient import GradientMixin
 
 
-class OpMixin(ResizeMixin):
+class OpMixin(GradientMixin):
     """All families together."""
 
     __slots__ = ()

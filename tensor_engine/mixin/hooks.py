@@ -76,6 +76,11 @@ class Hooks:
         """The value of this node as an object of this class; a UOp is its own value."""
         return uop  # type: ignore[return-value]
 
+    @property
+    def uop(self) -> UOp:
+        """The node whose value this is."""
+        return self  # type: ignore[return-value]
+
     @classmethod
     def as_operand(cls, value: Any) -> Self:
         """Something that isn't of this class, nor a Python number, as an operand; TypeError if it can't be one."""

@@ -198,11 +198,11 @@ class ReduceMixin(PaddingMixin):
         chunks = ceildiv(length, SCAN_CHUNK)
         rest = [(0, 0)] * (self.ndim - 1) + [(0, chunks * SCAN_CHUNK - length)]
         inside = self.pad_zeros(rest).unflatten(-1, (chunks, SCAN_CHUNK))._scan_directly(op, inclusive=True)
-        before = inside._part(-1 % inside.ndim, SCAN_CHUNK - 1, SCAN_CHUNK).squeeze(-1)._scan_exclusive(op)
+        before = inside._part(-1 % inside.ndim, SCAN_CHUNK - 1, SCAN_CHUNK).squeeze(-1).exclusive_scan(op)
         whole = inside.alu(op, before.unsqueeze(-1).expand(inside.shape)).flatten(-2)
         return whole._part(self.ndim - 1, 0, length)
 
-    def _scan_exclusive(self, op: Ops) -> Self:
+    def exclusive_scan(self, op: Ops) -> Self:
         """A scan along the last axis without the element itself."""
         if self.shape[-1] <= LONGEST_DIRECT_SCAN:
             return self._scan_directly(op, inclusive=False)

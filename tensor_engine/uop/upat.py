@@ -16,7 +16,7 @@ from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
 Predicate = Callable[[UOp], bool]
-Rule = tuple["UPat", Callable[..., UOp | None]]
+Rule = tuple["UPat", Callable[..., Any]]
 
 
 class UPat:
@@ -166,17 +166,17 @@ class _RuleWriter:
         self.open("if result is not None:")
         self.write("return result")
 
-    def compile(self, pattern: UPat) -> Callable[[UOp, Any], UOp | None]:
+    def compile(self, pattern: UPat) -> Callable[[UOp, Any], Any]:
         self.match(pattern, "node", frozenset(), self.finish)
         exec("\n".join(self.lines), self.constants)
         return self.constants["rule"]
 
 
-Compiled = Callable[[UOp, Any], UOp | None]
+Compiled = Callable[[UOp, Any], Any]
 
 
 @functools.cache
-def compile_rule(pattern: UPat, function: Callable[..., UOp | None]) -> Compiled:
+def compile_rule(pattern: UPat, function: Callable[..., Any]) -> Compiled:
     """The rule as one Python function of a node and the context; rules are shared between tables."""
     return _RuleWriter(function).compile(pattern)
 
@@ -196,7 +196,7 @@ class PatternMatcher:
         self.table[op] = [compile_rule(p, f) for p, f in self.rules if p.ops is None or op in p.ops]
         return self.table[op]
 
-    def rewrite(self, node: UOp, ctx: Any = None) -> UOp | None:
+    def rewrite(self, node: UOp, ctx: Any = None) -> Any:
         """What the first rule that applies makes of the node; None if none does."""
         rules = self.table.get(node.op)
         if rules is None:

@@ -1,0 +1,182 @@
+"""Gradients: one rule an operation says what the gradient of its value is for each of its operands.
+
+A rule gets the node and, as `ctx`, the gradient of its value; it returns a gradient an operand, None where there is
+none. What it builds is a graph like any other: it fuses with the rest, and has a gradient itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from tensor_engine.dtype import sum_acc_dtype
+from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.upat import PatternMatcher, UPat
+
+Gradients = tuple[UOp | None, ...]
+
+
+class GradientError(ValueError):
+    """A gradient was asked for that there isn't: says of what, and why."""
+
+
+# ---- what takes more than a line --------------------------------------------------------------------------------
+
+
+def square_root(ctx: UOp, ret: UOp) -> Gradients:
+    """g / (2 * root). At 0 the slope is infinite, but no gradient times that is none: a norm may be of zeros."""
+    return ((ret.ne(0) | ctx.ne(0)).where(ctx / (ret * 2), 0),)
+
+
+def quotient(ctx: UOp, ret: UOp, b: UOp) -> Gradients:
+    """(g / b, -g * a / b**2), without squaring."""
+    first = ctx / b
+    return first, -first * ret
+
+
+def larger(ctx: UOp, a: UOp, b: UOp) -> Gradients:
+    """The larger operand has it all, equal ones share; but of a number and a tensor that are equal it is the number's,
+    so that relu's slope at 0 is 0."""
+    if is_number(a) or is_number(b):
+        return b.lt(a).where(ctx, 0), a.lt(b).where(ctx, 0)
+    share = a.eq(b).where(ctx * 0.5, 0)
+    return b.lt(a).where(ctx, share), a.lt(b).where(ctx, share)
+
+
+def is_number(node: UOp) -> bool:
+    """The same number everywhere, or its opposite, as `minimum` writes it."""
+    base = node.base
+    return base.op is Ops.CONST or (base.op is Ops.MUL and all(s.base.op is Ops.CONST for s in base.src))
+
+
+def largest(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
+    """All that are as large as the largest share. They are counted in a type that holds the count."""
+    wide, axes = sum_acc_dtype(x.dtype), ret.arg[1]
+    wins = x.eq(ret.broadcast_to(x.shape))
+    share = ctx.cast(wide) / wins.cast(wide).reduce_axis(Ops.ADD, axes)
+    return (wins.where(share.cast(x.dtype).broadcast_to(x.shape), 0),)
+
+
+def product(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
+    """The product of all others: of those before times those behind, as dividing by x fails where that is 0."""
+    kept = [axis for axis in range(x.ndim) if axis not in ret.arg[1]]
+    order = (*kept, *ret.arg[1])
+    moved = x.permute(order)
+    row = moved.reshape(*moved.shape[: len(kept)], -1)
+    others = row.exclusive_scan(Ops.MUL) * row.flip(-1).exclusive_scan(Ops.MUL).flip(-1)
+    return (ctx.broadcast_to(x.shape) * others.reshape(moved.shape).unpermute(order),)
+
+
+def repeated(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
+    """Every copy's gradient, summed."""
+    axes = tuple(axis for axis, (size, below) in enumerate(zip(ret.shape, x.shape)) if size != below)
+    return (ctx.sum(axes, keepdim=True),)
+
+
+# ---- the rules --------------------------------------------------------------------------------------------------
+
+x, a, b = UPat(name="x"), UPat(name="a"), UPat(name="b")
+NO_GRADIENT = {Ops.TRUNC, Ops.BITCAST, Ops.DETACH, Ops.IDIV, Ops.MOD, Ops.THREEFRY, *GroupOp.COMPARE}
+
+
+def of(op: Ops, *operands: UPat, arg: Ops | None = None) -> UPat:
+    """The pattern of an operation on these operands. `arg`: what a reduction combines by."""
+    where = None if arg is None else lambda node: node.arg[0] is arg
+    return UPat(op, src=operands, name="ret", where=where)
+
+
+pm_gradient = PatternMatcher(
+    [
+        # one operand
+        (of(Ops.CAST, x), lambda ctx, x: (ctx.cast(x.dtype),)),
+        (of(Ops.NEG, x), lambda ctx: (-ctx,)),
+        (of(Ops.EXP2, x), lambda ctx, ret: (ctx * (ret * math.log(2)),)),
+        (of(Ops.LOG2, x), lambda ctx, x: (ctx / (x * math.log(2)),)),
+        (of(Ops.SIN, x), lambda ctx, x: (ctx * x.cos(),)),
+        (of(Ops.SQRT, x), square_root),
+        (of(Ops.RECIPROCAL, x), lambda ctx, ret: (-ctx * ret * ret,)),
+        # two, and three
+        (of(Ops.ADD, a, b), lambda ctx: (ctx, ctx)),
+        (of(Ops.SUB, a, b), lambda ctx: (ctx, -ctx)),
+        (of(Ops.MUL, a, b), lambda ctx, a, b: (ctx * b, ctx * a)),
+        (of(Ops.FDIV, a, b), quotient),
+        (of(Ops.MAX, a, b), larger),
+        (of(Ops.WHERE, x, a, b), lambda ctx, x: (None, x.where(ctx, 0), x.logical_not().where(ctx, 0))),
+        (of(Ops.MULACC, a, b, x), lambda ctx, a, b: (ctx * b, ctx * a, ctx)),
+        # reductions
+        (of(Ops.REDUCE_AXIS, x, arg=Ops.ADD), lambda ctx, x: (ctx.broadcast_to(x.shape),)),
+        (of(Ops.REDUCE_AXIS, x, arg=Ops.MAX), largest),
+        (of(Ops.REDUCE_AXIS, x, arg=Ops.MUL), product),
+        # movement
+        (of(Ops.RESHAPE, x), lambda ctx, x: (ctx.reshape(x.shape),)),
+        (of(Ops.PERMUTE, x), lambda ctx, ret: (ctx.unpermute(ret.arg),)),
+        (of(Ops.EXPAND, x), repeated),
+        (of(Ops.PAD, x), lambda ctx, ret, x: (ctx.shrink([(p, p + n) for (p, _), n in zip(ret.arg, x.shape)]),)),
+        (of(Ops.SHRINK, x), lambda ctx, ret, x: (ctx.pad_zeros([(p, n - q) for (p, q), n in zip(ret.arg, x.shape)]),)),
+        (of(Ops.FLIP, x), lambda ctx, ret: (UOp(Ops.FLIP, ctx.dtype, (ctx,), ret.arg),)),
+        # memory
+        (of(Ops.CONTIGUOUS, x), lambda ctx: (ctx,)),
+        (of(Ops.CONTIGUOUS_BACKWARD, x), lambda ctx: (ctx.contiguous(),)),
+        (of(Ops.COPY, x, a), lambda ctx, x: (ctx.copy_to_device(x.device), None)),
+        (of(Ops.ASSIGN, a, b), lambda ctx: (None, ctx)),
+        (UPat(NO_GRADIENT, name="ret"), lambda ret: (None,) * len(ret.src)),
+    ]
+)
+
+
+# ---- walking the graph ------------------------------------------------------------------------------------------
+
+
+def compute_gradient(root: UOp, root_gradient: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
+    """d root / d node, times `root_gradient`, for every target that root depends on and every node on the way there.
+
+    Raises GradientError where an operation on the way has no gradient.
+    """
+    gradients = {root: root_gradient}
+    path = nodes_on_the_way(root, set(targets))
+    on_path = set(path)
+    for node in reversed(path):
+        if node not in gradients:
+            continue
+        for operand, gradient in zip(node.src, gradients_below(node, gradients[node])):
+            if gradient is None or operand not in on_path:
+                continue
+            so_far = gradients.get(operand)
+            gradients[operand] = gradient if so_far is None else so_far.alu(Ops.ADD, gradient)
+    return gradients
+
+
+def nodes_on_the_way(root: UOp, targets: set[UOp]) -> list[UOp]:
+    """The floats between `root` and the targets, operands before users."""
+    found: dict[UOp, None] = {}
+    for node in root.toposort(lambda node: node.op is not Ops.DETACH):
+        if node.dtype.kind == "f" and (node in targets or any(s in found for s in node.src)):
+            found[node] = None
+    return list(found)
+
+
+def gradients_below(node: UOp, gradient: UOp) -> Gradients:
+    """The gradient of each operand.
+
+    What was not chosen has no gradient, even where the slope is infinite (0 * inf would be nan): a gradient that is 0
+    by a choice goes through the rule of an elementwise operation as if it weren't, and is chosen afterwards.
+    """
+    if node.op in GroupOp.ELEMENTWISE and gradient.op is Ops.WHERE and is_zero(gradient.src[2]):
+        choice, chosen, _ = gradient.src
+        below = rule_of(node, chosen)
+        return tuple(None if g is None else choice.where(g, 0) for g in below)
+    return rule_of(node, gradient)
+
+
+def rule_of(node: UOp, gradient: UOp) -> Gradients:
+    if not node.src:
+        return ()
+    result = pm_gradient.rewrite(node, gradient)
+    if result is None:
+        raise GradientError(f"{node.op.name} has no gradient; use .detach() on its result, or assign to .grad yourself")
+    return result
+
+
+def is_zero(node: UOp) -> bool:
+    return node.base.op is Ops.CONST and node.base.arg == 0
