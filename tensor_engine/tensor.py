@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import struct
-from collections.abc import Iterator
-from typing import Any, ClassVar, Union
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Union
 
 import numpy as np
 
@@ -40,7 +41,6 @@ class Tensor(random.RandomMixin):
 
     __slots__ = ("uop", "is_param", "grad")
     __array_ufunc__ = None  # `array + tensor` is a Tensor's operation, not numpy's
-    training: ClassVar[bool] = False
 
     uop: UOp
     is_param: bool
@@ -51,6 +51,7 @@ class Tensor(random.RandomMixin):
         device = None if device is None else Device.canonicalize(device)
         self.uop = node_from_data(data, dtype, device)
         self.is_param, self.grad = is_param, None
+        alive.add(weakref.ref(self, alive.discard))
         provenance.record(self.uop)
 
     # ---- the hooks of the mixins
@@ -60,13 +61,14 @@ class Tensor(random.RandomMixin):
         """The tensor whose value is this node's."""
         tensor = cls.__new__(cls)
         tensor.uop, tensor.is_param, tensor.grad = uop, True, None
+        alive.add(weakref.ref(tensor, alive.discard))
         provenance.record(uop)
         return tensor
 
     @classmethod
     def const(cls, dtype: DType, value: ConstType, device: str | None = None) -> Tensor:
         """A constant of shape ()."""
-        return cls.from_uop(UOp.const(dtype, value, device and Device.canonicalize(device)))
+        return cls.from_uop(scalar_node(value, dtype, device and Device.canonicalize(device)))
 
     @classmethod
     def _random_state(cls, count: int, device: str | None) -> Tensor:
@@ -187,6 +189,14 @@ class Tensor(random.RandomMixin):
         """The values as nested lists of Python numbers; one number for shape ()."""
         return self.numpy().tolist()
 
+    def allclose(self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+        """True if all elements are close (see `isclose`); this computes them."""
+        return self.isclose(other, rtol, atol, equal_nan).all().item()
+
+    def sequential(self, steps: Iterable[Callable[[Tensor], Tensor]]) -> Tensor:
+        """What comes out of one step after the other."""
+        return functools.reduce(lambda value, step: step(value), steps, self)
+
     def __repr__(self) -> str:
         state = "" if is_whole_buffer(self.uop) else ", not computed"
         return f"<Tensor {self.shape} {self.dtype} on {self.device}{state}>"
@@ -249,6 +259,24 @@ class Tensor(random.RandomMixin):
         new = value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)
         self.uop = self.written(indices, new).uop
 
+    # ---- sizes
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[self.resolve_axis(dim)]
+
+    def element_size(self) -> Any:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def nbytes(self) -> Any:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.itemsize
+
+    def is_floating_point(self) -> Any:
+        """True for half, bfloat16, float and double."""
+        return dtypes.is_float(self.dtype)
+
     # ---- types by name
 
     def float(self) -> Tensor:
@@ -300,6 +328,31 @@ class Tensor(random.RandomMixin):
 
     # ---- training
 
+    def backward(self, gradient: Tensor | None = None) -> Tensor:
+        """Add to the `grad` of every floating tensor in scope that this depends on the gradient of this for it.
+
+        `gradient` is as for `gradient()`. Returns this. Raises GradientError if there is no such tensor.
+        """
+        from tensor_engine.uop.gradient import GradientError, compute_gradient
+
+        floats = [t for t in map(weakref.ref.__call__, list(alive)) if t is not None and t.dtype.kind == "f"]
+        found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [t.uop for t in floats if t is not self])
+        if len(found) == 1:
+            raise GradientError("this depends on no tensor any more: call backward() before realize()")
+        for tensor in floats:
+            if tensor.uop in found:
+                tensor._add_gradient(Tensor.from_uop(found[tensor.uop]))
+        return self
+
+    def _add_gradient(self, gradient: Tensor) -> None:
+        """In place where the sum so far is in memory, so that captured steps add up, too."""
+        if self.grad is None:
+            self.grad = gradient
+        elif is_whole_buffer(self.grad.uop):
+            self.grad.assign(self.grad + gradient)
+        else:
+            self.grad = self.grad + gradient
+
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: Any = True) -> Iterator[None]:
@@ -309,6 +362,10 @@ class Tensor(random.RandomMixin):
             yield
         finally:
             Tensor.training = before
+
+
+# every Tensor that there is
+alive: set[weakref.ref[Tensor]] = set()
 
 
 def is_whole_buffer(node: UOp) -> bool:
@@ -340,12 +397,17 @@ def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
     if isinstance(data, (np.ndarray, np.generic)):
         return node_from_array(np.asarray(data), dtype, device)
     if isinstance(data, (bool, int, float)):
-        return UOp.const(dtype or scalar_dtype(data), data, device)
+        return scalar_node(data, dtype or scalar_dtype(data), device)
     if isinstance(data, (bytes, bytearray, memoryview)):
         return node_from_array(np.frombuffer(data, np.uint8), dtype, device)
     if isinstance(data, (list, tuple)):
         return node_from_list(data, dtype, device)
     raise TypeError(f"a Tensor is made of numbers, lists, arrays or bytes, not of a {type(data).__name__}")
+
+
+def scalar_node(value: ConstType, dtype: DType, device: str | None) -> UOp:
+    """A constant. Two tensors that are the same float are still two, as each has a gradient of its own."""
+    return (UOp.unique_const if dtype.kind == "f" else UOp.const)(dtype, value, device)
 
 
 def scalar_dtype(value: ConstType) -> DType:
@@ -379,7 +441,7 @@ def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) 
         raise TypeError(f"no dtype for a numpy array of {array.dtype}")
     dtype = dtype or own
     if array.shape == ():
-        return UOp.const(dtype, truncate(array.item(), own), device)
+        return scalar_node(truncate(array.item(), own), dtype, device)
     if array.size == 0:
         return UOp.const(dtype, 0).reshape((1,) * array.ndim).expand(array.shape)
     return stored(convert(array, dtype), dtype, Device.canonicalize(device)).reshape(array.shape)

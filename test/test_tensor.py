@@ -187,6 +187,19 @@ def test_several_at_once():
     assert "not computed" not in repr(a) + repr(b)
 
 
+def test_sizes():
+    x = Tensor(values(2, 3))
+    assert (x.size(), x.size(-1), x.ndim, x.numel(), x.nbytes(), x.element_size()) == ((2, 3), 3, 2, 6, 24, 4)
+    assert x.is_floating_point() and not x.int().is_floating_point()
+
+
+def test_allclose_and_sequential():
+    x = Tensor([1.0, 2.0])
+    assert x.allclose(x + 1e-7)
+    assert not x.allclose(x + 1e-3)
+    assert x.sequential([Tensor.exp, Tensor.log, lambda t: t * 2]).allclose(x * 2)
+
+
 # ---- writing
 
 

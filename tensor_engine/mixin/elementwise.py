@@ -431,6 +431,13 @@ class ElementwiseMixin(Hooks):
         """From this (weight 0) to `end` (weight 1) along a line."""
         return self + (end - self) * weight
 
+    def logaddexp(self, other: Self | ConstType) -> Self:
+        """log(exp(self) + exp(other)), made so that nothing overflows."""
+        a, b = self.meet(other)
+        largest = a.maximum(b)
+        shift = largest.isinf().where(0, largest)
+        return ((a - shift).exp() + (b - shift).exp()).log() + shift
+
     # ---- trigonometry
 
     def sin(self) -> Self:

@@ -12,7 +12,7 @@ import math
 import random
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -60,9 +60,10 @@ def advance(state: Buffer) -> None:
 
 
 class RandomMixin(OpMixin):
-    """Tensors of random numbers."""
+    """Tensors of random numbers, and what drops out by chance while `training`."""
 
     __slots__ = ()
+    training: ClassVar[bool] = False
 
     @classmethod
     def _random_state(cls, count: int, device: str | None) -> Self:
@@ -159,6 +160,20 @@ class RandomMixin(OpMixin):
         """0 … count-1 in random order."""
         bits = cls._random_bits((count,), device)
         return bits.argsort().cast(to_dtype(dtype or dtypes.default_int))
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """While training, zero with probability `p` and else the value over 1 - p; the value itself otherwise.
+
+        Raises ValueError unless p is a probability.
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout's p is a probability, not {p}")
+        if not self.training or p == 0:
+            return self
+        if p == 1:
+            return self.zeros_like()
+        kept = self.rand(*self.shape, device=self.device).ge(p)
+        return kept.where(self, 0) / (1 - p)
 
     def rand_like(self, dtype: DType | str | None = None) -> Self:
         """`rand` in this shape, type and place."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.helpers import ceildiv, flatten, make_tuple
-from tensor_engine.mixin.linear import LinearMixin
+from tensor_engine.mixin.loss import LossMixin
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,7 +38,7 @@ def padding_pairs(padding: Sizes, ndim: int) -> list[tuple[int, int]]:
     raise ValueError(f"padding for {ndim} axes is 1, {ndim} or {2 * ndim} counts, not {tuple(padding)}")
 
 
-class WindowMixin(LinearMixin):
+class WindowMixin(LossMixin):
     """Convolution and pooling over the last axes. Layout: batch, channels, then the spatial axes."""
 
     __slots__ = ()

@@ -23,7 +23,7 @@ def evaluate(node: UOp, memory: dict[UOp, np.ndarray] | None = None) -> np.ndarr
     values: dict[UOp, Any] = {}
     with np.errstate(all="ignore"):
         for n in node.toposort():
-            if n.op is not Ops.DEVICE:
+            if n.op not in (Ops.DEVICE, Ops.UNIQUE):
                 values[n] = rounded(value_of(n, [values.get(s) for s in n.src], memory or {}), n)
     return values[node]
 

@@ -290,6 +290,12 @@ def test_isclose():
     agree(Tensor(a).isclose(Tensor(b), equal_nan=True), np.isclose(a, b, equal_nan=True))
 
 
+def test_logaddexp():
+    a, b = pairs(np.array([0, 1, -1, 100, -1000, 1000, np.inf, -np.inf, np.nan], np.float32))
+    with np.errstate(all="ignore"):
+        agree(Tensor(a).logaddexp(Tensor(b)), np.logaddexp(a, b), rtol=1e-5)
+
+
 # ---- powers
 
 

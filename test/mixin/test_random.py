@@ -100,6 +100,19 @@ def test_every_call_of_a_shape_runs_the_same_kernel():
     assert GlobalCounters.kernel_count - before == 2
 
 
+def test_dropout():
+    Tensor.manual_seed(6)
+    x = Tensor.ones(10_000)
+    assert x.dropout(0.3) is x
+    with Tensor.train():
+        values = x.dropout(0.3).numpy()
+        assert set(np.unique(values)) == {np.float32(0), np.float32(1 / 0.7)}
+        assert abs((values == 0).mean() - 0.3) < 0.02
+        assert x.dropout(1.0).numpy().max() == 0
+        with pytest.raises(ValueError, match="probability"):
+            x.dropout(1.5)
+
+
 def test_captured_functions_draw_new_numbers():
     @TinyJit
     def draw(x):
