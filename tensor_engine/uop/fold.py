@@ -49,7 +49,7 @@ _PYTHON: dict[Ops, Callable[..., Any]] = {
     Ops.SIN: _quiet(math.sin),
     Ops.SQRT: _quiet(math.sqrt),
     Ops.RECIPROCAL: lambda x: _divide(1.0, x),
-    Ops.TRUNC: lambda x: float(math.trunc(x)) if math.isfinite(x) else x,
+    Ops.TRUNC: lambda x: math.copysign(math.trunc(x), x) if math.isfinite(x) else x,
     Ops.ADD: operator.add,
     Ops.SUB: operator.sub,
     Ops.MUL: operator.mul,

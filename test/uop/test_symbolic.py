@@ -84,7 +84,8 @@ def same_everywhere(node: UOp) -> None:
     simple = simplify(node)
     for counters in all_counters(node):
         before, after = value_at(node, counters), value_at(simple, counters)
-        assert before == after, f"{before} became {after} at {list(counters.values())} in\n{node}\nwhich became\n{simple}"
+        change = f"in\n{node}\nwhich became\n{simple}"
+        assert before == after, f"{before} became {after} at {list(counters.values())} {change}"
         assert simple.vmin <= after <= simple.vmax
         assert node.vmin <= before <= node.vmax
 
