@@ -101,15 +101,13 @@ def _float_constant(dtype: DType, value: float) -> str:
         return '__builtin_nan("")' if double else '__builtin_nanf("")'
     if math.isinf(value):
         return ("-" if value < 0 else "") + ("__builtin_inf()" if double else "__builtin_inff()")
-    text = repr(value) if double else _shortest_float(value)
-    text = text if any(c in text for c in ".e") else text + ".0"
-    return text if double else text + "f"
+    return repr(value) if double else f"{_shortest_float(value)!r}f"
 
 
-def _shortest_float(value: float) -> str:
-    """The fewest digits that give this float32."""
-    digits = (f"{value:.{precision}g}" for precision in range(1, 10))
-    return next(text for text in digits if struct.pack("f", float(text)) == struct.pack("f", value))
+def _shortest_float(value: float) -> float:
+    """The number with the fewest digits that is this float32 when rounded."""
+    numbers = (float(f"{value:.{precision}g}") for precision in range(1, 10))
+    return next(number for number in numbers if struct.pack("f", number) == struct.pack("f", value))
 
 
 def _int_constant(dtype: DType, value: int) -> str:
@@ -145,6 +143,9 @@ OPERATORS: dict[Ops, tuple[str, int]] = {
 BOOL_OPERATORS = {Ops.AND: ("&&", 5), Ops.MUL: ("&&", 5), Ops.OR: ("||", 4), Ops.ADD: ("||", 4), Ops.XOR: ("!=", 9)}
 # C computes these in int where the type is narrower: the result must be cut
 GROWING = {Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.SHL, Ops.NEG, Ops.MULACC}
+# C ranks these in a way that people do not know by heart: operands that bind less than this get parentheses anyway
+CAREFUL = {Ops.SHL: 13, Ops.SHR: 13, Ops.AND: 12, Ops.XOR: 12, Ops.OR: 12}
+LONGEST = 100  # a value that would be longer than this gets a name
 SILENT = {Ops.AFTER, Ops.GROUP, Ops.END, Ops.SINK}  # their sources are not written
 
 
@@ -228,7 +229,7 @@ class _Kernel:
 
     def define(self, uop: UOp, text: Text, prefix: str = "alu") -> None:
         """Write the value where it is used, or give it a name here."""
-        if self.layout.is_inlined(uop):
+        if self.layout.is_inlined(uop) and len(text.text) <= LONGEST:
             self.values[uop] = text
             return
         name = self.name(prefix)
@@ -295,7 +296,8 @@ class _Kernel:
         base, where = self[pointer].text, self[offset]
         if dtype.count == 1:
             return f"{base}[{where.text}]"
-        return f"*({self.type(dtype)}*)({base} + {where.within(12)})"
+        start = base if where.text == "0" else f"({base} + {where.within(12)})"
+        return f"*({self.type(dtype)}*){start}"
 
     def load(self, uop: UOp) -> None:
         source = without_after(uop.src[0])
@@ -325,6 +327,8 @@ class _Kernel:
         return Text(f"({self.type(dtype)}){{{', '.join(lanes)}}}", 15)
 
     def vectorize(self, uop: UOp) -> None:
+        if self.layout.is_never_written(uop):
+            return
         lanes = [self[lane].text for lane in uop.src]
         if all(_is_zero(lane) for lane in uop.src):
             lanes = ["0"]  # C fills up with zeros
@@ -344,7 +348,7 @@ class _Kernel:
     # ---- arithmetic
 
     def arithmetic(self, uop: UOp) -> None:
-        if uop.dtype.count > 1 and _lane_by_lane(uop):
+        if _lane_by_lane(uop):
             lanes = [self.compute(uop, lane).text for lane in range(uop.dtype.count)]
             self.define(uop, self.braces(uop.dtype, lanes))
         else:
@@ -365,17 +369,21 @@ class _Kernel:
 
     def operands(self, uop: UOp, lane: int | None) -> list[Text]:
         if lane is not None:
-            return [Text(f"{self[s].within(15)}[{lane}]", 15) for s in uop.src]
+            return [self[s.src[0]] if is_broadcast(s) else Text(f"{self[s].text}[{lane}]", 15) for s in uop.src]
         if not _takes_scalars(uop):
             return [self[s] for s in uop.src]
         return [self[s.src[0]] if is_broadcast(s) else self[s] for s in uop.src]
 
     def binary(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
         operator, binds = OPERATORS[op]
-        if dtypes.is_bool(dtype):
-            operator, binds = BOOL_OPERATORS.get(op, (operator, binds))
+        beside = CAREFUL.get(op, binds)
+        if dtypes.is_bool(dtype) and op in BOOL_OPERATORS:
+            operator, binds = BOOL_OPERATORS[op]
+            beside = binds
         left, right = operands
-        return Text(f"{left.within(binds)} {operator} {right.within(binds + 1)}", binds)
+        if op is Ops.ADD and right.binds == UNARY and right.text[0] == "-":  # a + -b is a - b
+            operator, right = "-", Text(right.text[1:])
+        return Text(f"{left.within(beside)} {operator} {right.within(max(binds + 1, beside))}", binds)
 
     def negate(self, op: Ops, dtype: DType, operands: list[Text]) -> Text:
         operand = operands[0].within(UNARY)
@@ -456,6 +464,10 @@ class Layout:
         """True if the value is written where it is used."""
         return uop in self.inlined
 
+    def is_never_written(self, uop: UOp) -> bool:
+        """True for a scalar in all lanes that is written as the scalar at all uses."""
+        return is_broadcast(uop) and all(_takes_scalars(user) or _lane_by_lane(user) for user in self._uses(uop))
+
     def _decide(self, uop: UOp) -> None:
         self.evaluated[uop] = self.position[uop]
         if uop.op in (GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.GEP, Ops.VECTORIZE, Ops.LOAD}):
@@ -479,7 +491,7 @@ class Layout:
             return is_constant(uop)
         if uop.op is Ops.LOAD:
             return self._reads_register(uop, uses)
-        if uop.op is Ops.GEP or is_broadcast(uop) and all(_takes_scalars(user) for user in uses):
+        if uop.op is Ops.GEP:
             return True
         return (len(uses) == 1 or is_constant(uop)) and not _needs_name(uses[0], uop)
 
@@ -522,7 +534,7 @@ def _blocks(uops: list[UOp]) -> tuple[dict[UOp, int], dict[int, int]]:
 
 def is_broadcast(uop: UOp) -> bool:
     """True for a vector with one scalar in all lanes."""
-    return uop.op is Ops.VECTORIZE and len(uop.src) == 1
+    return uop.op is Ops.VECTORIZE and len(set(uop.src)) == 1
 
 
 def is_constant(uop: UOp) -> bool:
@@ -546,8 +558,9 @@ def _takes_scalars(uop: UOp) -> bool:
 
 
 def _lane_by_lane(uop: UOp) -> bool:
-    """True if C has no vector operation for it. Half is rounded after each operation, which a cast does."""
-    return uop.dtype.name == "float16" or uop.op not in CRenderer.vector_ops or dtypes.is_bool(uop.dtype)
+    """True for arithmetic on vectors that C does not have."""
+    missing = uop.dtype.name == "float16" or dtypes.is_bool(uop.dtype) or uop.op not in CRenderer.vector_ops
+    return uop.dtype.count > 1 and uop.op in GroupOp.ALU and missing
 
 
 def _needs_name(user: UOp, value: UOp) -> bool:
@@ -555,8 +568,8 @@ def _needs_name(user: UOp, value: UOp) -> bool:
     if user.op is Ops.GEP or (user.op is Ops.BITCAST and value.dtype.count == 1):
         return True
     if user.op is Ops.VECTORIZE:
-        return len(user.src) == 1
-    return user.dtype.count > 1 and user.op in GroupOp.ALU and _lane_by_lane(user)
+        return is_broadcast(user)
+    return _lane_by_lane(user)
 
 
 def _memory(address: UOp) -> UOp:

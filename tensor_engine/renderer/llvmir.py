@@ -259,9 +259,9 @@ class _Function:
     def index(self, uop: UOp) -> None:
         pointer, offset = uop.src[:2]
         element = self.memory_type(pointer.dtype.base)
-        self.values[uop] = self.assign(
-            f"getelementptr inbounds {element}, ptr {self.values[pointer]}, {self.typed(offset)}", "p"
-        )
+        inbounds = "inbounds " if len(uop.src) == 2 else ""  # where a gate is closed, the address may be outside
+        address = f"getelementptr {inbounds}{element}, ptr {self.values[pointer]}, {self.typed(offset)}"
+        self.values[uop] = self.assign(address, "p")
 
     def load(self, uop: UOp) -> None:
         gate = _gate(uop.src[0])

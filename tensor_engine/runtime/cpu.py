@@ -15,6 +15,7 @@ from tensor_engine.device import (
     LRUAllocator,
     Program,
 )  # fmt: skip
+from tensor_engine.helpers import CC
 from tensor_engine.renderer import Renderer
 from tensor_engine.renderer.cstyle import CRenderer
 from tensor_engine.runtime import llvm
@@ -87,13 +88,14 @@ class CPURuntime(DeviceRuntime):
     def __init__(self) -> None:
         self.allocator = CPUAllocator()
         self.target = llvm.host()
-        self._backends: dict[str, tuple[Renderer, Compiler]] = {}
+        self._backends: dict[tuple[str, str], tuple[Renderer, Compiler]] = {}
 
     def _backend(self) -> tuple[Renderer, Compiler]:
         name = Device.renderer_name(self.name)
-        if name not in self._backends:
-            self._backends[name] = self._make_backend(name)
-        return self._backends[name]
+        key = name, CC.value
+        if key not in self._backends:
+            self._backends[key] = self._make_backend(name)
+        return self._backends[key]
 
     def _make_backend(self, name: str) -> tuple[Renderer, Compiler]:
         if name == "C":
