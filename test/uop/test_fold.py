@@ -23,7 +23,8 @@ def numbers(dtype: DType) -> list[Any]:
     if dtype.kind == "f":
         info = np.finfo(dtype.name)
         tiny, huge = float(info.smallest_subnormal), float(info.max)
-        return [0.0, -0.0, 1.0, -1.0, 1.5, -0.5, -2.75, 3.0, 0.1, tiny, -tiny, huge, -huge, math.inf, -math.inf, math.nan]
+        ordinary = [0.0, -0.0, 1.0, -1.0, 1.5, -0.5, -2.75, 3.0, 0.1]
+        return [*ordinary, tiny, -tiny, huge, -huge, math.inf, -math.inf, math.nan]
     low, high = int(dtype.min), int(dtype.max)
     return [n for n in (low, low + 1, -7, -3, -1, 0, 1, 2, 3, 7, high - 1, high) if low <= n <= high]
 
