@@ -53,7 +53,9 @@ class Node:
     def run_on_host(self, inputs: list[Value]) -> tuple[Value, ...]:
         """Its outputs, computed by the specification's reference implementation in numpy."""
         feeds = {name: value for name, value in zip(self.inputs, inputs) if name}
-        return tuple(np.asarray(v) if isinstance(v, np.generic) else v for v in self._reference.run(None, feeds))
+        with np.errstate(all="ignore"):  # NaN and infinity are values like others
+            results = self._reference.run(None, feeds)
+        return tuple(np.asarray(v) if isinstance(v, np.generic) else v for v in results)
 
     @cached_property
     def _reference(self) -> ReferenceEvaluator:
