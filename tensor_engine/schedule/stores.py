@@ -16,7 +16,7 @@ from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
 MUST_STORE = {Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.CALL}
-LEAVES = {Ops.BUFFER, Ops.CONST, Ops.ARANGE, Ops.DEVICE, Ops.BIND, Ops.DEFINE_VAR}
+LEAVES = {Ops.BUFFER, Ops.CONST, Ops.ARANGE, Ops.DEVICE, Ops.UNIQUE, Ops.BIND, Ops.DEFINE_VAR}
 LAYOUT = {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP}  # movement that neither repeats nor drops elements
 
 # rough costs, in cheap instructions

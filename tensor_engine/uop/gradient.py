@@ -45,9 +45,10 @@ def larger(ctx: UOp, a: UOp, b: UOp) -> Gradients:
 
 
 def is_number(node: UOp) -> bool:
-    """The same number everywhere, or its opposite, as `minimum` writes it."""
+    """The same number everywhere, or its opposite, as `minimum` writes it; no Tensor."""
     base = node.base
-    return base.op is Ops.CONST or (base.op is Ops.MUL and all(s.base.op is Ops.CONST for s in base.src))
+    factors = base.src if base.op is Ops.MUL else (base,)
+    return all(f.base.op is Ops.CONST and not f.base.src for f in factors)
 
 
 def largest(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
@@ -77,7 +78,7 @@ def repeated(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
 # ---- the rules --------------------------------------------------------------------------------------------------
 
 x, a, b = UPat(name="x"), UPat(name="a"), UPat(name="b")
-NO_GRADIENT = {Ops.TRUNC, Ops.BITCAST, Ops.DETACH, Ops.IDIV, Ops.MOD, Ops.THREEFRY, *GroupOp.COMPARE}
+NO_GRADIENT = {Ops.CONST, Ops.TRUNC, Ops.BITCAST, Ops.DETACH, Ops.IDIV, Ops.MOD, Ops.THREEFRY, *GroupOp.COMPARE}
 
 
 def of(op: Ops, *operands: UPat, arg: Ops | None = None) -> UPat:

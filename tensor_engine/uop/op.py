@@ -15,6 +15,7 @@ class Ops(Enum):
     # ---- leaves
     CONST = auto()  # arg: the value
     DEVICE = auto()  # arg: a device's name
+    UNIQUE = auto()  # arg: a number. Sets a constant apart from others of its value
     BUFFER = auto()  # arg: BufferArg. Memory that a tensor owns; shape (size,)
     ARANGE = auto()  # arg: n. The integers 0 … n-1; shape (n,)
     DEFINE_VAR = auto()  # arg: (name, smallest, largest). An integer given at launch

@@ -73,7 +73,17 @@ class derived:
         if node is None:
             return self
         name = self.name
-        stack = [node]
+        for source in node.src:
+            if name not in source.__dict__:
+                self._compute_below(node)
+                break
+        value = node.__dict__[name] = self.compute(node)
+        return value
+
+    def _compute_below(self, node: UOp) -> None:
+        """The property of everything below, the lowest first."""
+        name = self.name
+        stack = list(node.src)
         while stack:
             top = stack[-1]
             missing = [s for s in top.src if name not in s.__dict__]
@@ -83,7 +93,6 @@ class derived:
             stack.pop()
             if name not in top.__dict__:
                 top.__dict__[name] = self.compute(top)
-        return node.__dict__[name]
 
 
 @dataclass(eq=False, repr=False)
@@ -272,6 +281,15 @@ class UOp(OpMixin, metaclass=UOpMeta):
         return UOp(Ops.CONST, dtype, (UOp(Ops.DEVICE, arg=device),) if device else (), value)
 
     @staticmethod
+    def unique_const(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
+        """A constant scalar that no other node names. What a gradient is asked for must not be mistaken for others."""
+        UOp.unique_count += 1
+        const = UOp.const(dtype, value, device)
+        return UOp(Ops.CONST, dtype, (*const.src, UOp(Ops.UNIQUE, arg=UOp.unique_count)), const.arg)
+
+    unique_count = 0
+
+    @staticmethod
     def range(size: sint, number: int, kind: AxisType = AxisType.LOOP) -> UOp:
         """A loop counter from 0 to size-1."""
         return UOp(Ops.RANGE, dtypes.index, (as_index(size),), (number, kind))
@@ -366,6 +384,8 @@ _SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR, Ops.PROGRAM, Ops.SOU
 
 def _shape(node: UOp) -> tuple[sint, ...]:
     op, arg = node.op, node.arg
+    if op in GroupOp.ELEMENTWISE:
+        return node.src[0].shape
     if op is Ops.BUFFER:
         return (arg.size,)
     if op is Ops.ARANGE:
