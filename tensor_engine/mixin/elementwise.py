@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tensor_engine.mixin.hooks import Hooks
+from tensor_engine.mixin.power import power
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ class ElementwiseMixin(Hooks):
         """Values that compare the other way round; twice gives them back, without overflow."""
         if self.dtype.kind == "f":
             return self.neg()
+        if self.dtype.kind in "ix":  # ~self, in a form whose bounds are easily known
+            return self.neg().alu(Ops.ADD, self.const_like(-1))
         return self.bitwise_not()
 
     # ---- comparison
@@ -418,8 +421,6 @@ class ElementwiseMixin(Hooks):
         Integers to a constant power are exact (modulo the type's width). Integers to a negative power give 0 unless
         the base is 1 or -1, as division that rounds towards zero does.
         """
-        from tensor_engine.mixin.power import power
-
         return power(self, exponent)
 
     def rpow(self, base: Self | ConstType) -> Self:

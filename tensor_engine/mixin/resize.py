@@ -48,24 +48,30 @@ class ResizeMixin(SortingMixin):
         if new % old == 0:
             return self.repeat_interleave(new // old, axis)
         places = self.counting(new)
+        a, b = lowest_terms(old, new)
         if mode == "nearest":
-            return self.take((places * old).floordiv(new), axis)
-        return self.take(((places * 2 + 1) * old).floordiv(2 * new), axis)
+            return self.take((places * a).floordiv(b), axis)
+        return self.take((places * (2 * a) + a).floordiv(2 * b), axis)
 
     def _mix_neighbours(self, axis: int, new: int, align_corners: bool) -> Self:
         """Linear interpolation of one axis. Places are fractions of integers, so that no rounding moves them."""
-        old = self.shape[axis]
+        last = self.shape[axis] - 1
         places = self.counting(new)
         if align_corners:
-            numerator, denominator = places * (old - 1), max(new - 1, 1)
+            numerator, denominator = places * last, max(new - 1, 1)
         else:  # (place + 1/2) * old / new - 1/2
-            common = math.gcd(old, new)
-            numerator = (places * 2 + 1) * (old // common) - new // common
-            denominator = 2 * (new // common)
-        numerator = numerator.clamp(0, (old - 1) * denominator)
+            a, b = lowest_terms(last + 1, new)
+            numerator, denominator = places * (2 * a) + (a - b), 2 * b
+        numerator = numerator.clamp(0, last * denominator)
         before = numerator.floordiv(denominator)
-        rest = numerator - before * denominator
         x = self.to_float()
-        share = (rest.cast(x.dtype) / denominator).reshape((-1,) + (1,) * (self.ndim - axis - 1))
-        low, high = x.take(before, axis), x.take((before + 1).minimum(old - 1), axis)
+        share = (numerator - before * denominator).cast(x.dtype) / denominator
+        share = share.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        low, high = x.take(before, axis), x.take((before + 1).minimum(last), axis)
         return low + (high - low) * share
+
+
+def lowest_terms(a: int, b: int) -> tuple[int, int]:
+    """Two numbers over their greatest common divisor."""
+    common = math.gcd(a, b)
+    return a // common, b // common
