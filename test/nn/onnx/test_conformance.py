@@ -17,6 +17,9 @@ from tensor_engine.nn.onnx.backend import TensorEngineBackend
 
 NOT_PASSING = Path(__file__).with_name("not_passing.txt")
 
+# not ours to test: pictures are decoded by Pillow, on the host; and numpy's random numbers are expected
+LEFT_OUT = {"image_decoder", "bernoulli"}
+
 # modules of onnx.backend.test.case.node that the default run takes: what detectors and classifiers are made of
 EVERY_DAY = [
     *("add", "clip", "div", "equal", "mod", "mul", "pow", "sub", "where"),
@@ -77,8 +80,8 @@ def test_operator(module):
 def test_all_operators():
     """Every case of the package passes, but for those in the list; and those in the list do not."""
     found = pkgutil.walk_packages(cases.__path__, f"{cases.__name__}.")
-    modules = sorted(module.name.removeprefix(f"{cases.__name__}.") for module in found)
-    everything = [case for module in modules for case in cases_of(module)]
+    modules = {module.name.removeprefix(f"{cases.__name__}.") for module in found} - LEFT_OUT
+    everything = [case for module in sorted(modules) for case in cases_of(module)]
     assert len(everything) > 1500
     failures = {case.name: failure_of(case) for case in everything}
     failing = {name for name, failure in failures.items() if failure}
