@@ -68,7 +68,7 @@ def is_picture(path: Path) -> bool:
 
 def open_picture(path: Path) -> Source:
     """One picture file."""
-    return Source("picture", path, 1, lambda: iter([read_picture(path)]))
+    return Source("picture", path, 1, lambda: iter([read_picture(path, path.stem)]))
 
 
 def open_folder(path: Path) -> Source:
@@ -76,19 +76,21 @@ def open_folder(path: Path) -> Source:
     pictures = sorted(file for file in path.iterdir() if file.is_file() and is_picture(file))
     if not pictures:
         raise SourceError(f"folder {path} holds neither a bag (metadata.yaml) nor a picture")
-    return Source("folder", path, len(pictures), lambda: map(read_picture, pictures))
+    stems = [picture.stem for picture in pictures]
+    names = stems if len(set(stems)) == len(stems) else [picture.name for picture in pictures]
+    return Source("folder", path, len(pictures), lambda: map(read_picture, pictures, names))
 
 
-def read_picture(path: Path) -> SourcedFrame:
+def read_picture(path: Path, name: str) -> SourcedFrame:
     """A picture file as a frame: JPEG and PNG as they are, other formats as bgr8."""
     data = path.read_bytes()
     if file_encoding(data) in COMPRESSED:
-        return SourcedFrame(Frame.from_file(data), path.stem, 0)
+        return SourcedFrame(Frame.from_file(data), name, 0)
     cv2 = require("cv2")
     pixels = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if pixels is None:
         raise SourceError(f"{path} cannot be decoded")
-    return SourcedFrame(Frame.from_array(pixels, "bgr8"), path.stem, 0)
+    return SourcedFrame(Frame.from_array(pixels, "bgr8"), name, 0)
 
 
 # ---- videos --------------------------------------------------------------------------------------------------------

@@ -60,6 +60,12 @@ def test_a_folder_of_pictures_by_name(tmp_path):
     assert [f.name for f in source.frames()] == ["a", "b", "c"]
 
 
+def test_pictures_of_one_name_keep_apart(tmp_path):
+    for name in ("a.png", "a.jpg", "b.jpg"):
+        cv2.imwrite(str(tmp_path / name), np.zeros((8, 8, 3), np.uint8))
+    assert [f.name for f in open_source(tmp_path).frames()] == ["a.jpg", "a.png", "b.jpg"]
+
+
 def test_raw_images_keep_their_header_and_step(tmp_path):
     messages = [bags.image(PIXELS, "rgb8", 12, stamp, "eye") for stamp in (0, 7, -3 * bags.SECOND)]
     bag = bags.write_bag(tmp_path / "bag", {"/image": messages})
