@@ -37,6 +37,8 @@ def cast_to_bool(node: UOp, x: UOp) -> UOp:
 
 def cast_float_to_int(node: UOp, x: UOp) -> UOp:
     """What does not fit becomes the smallest value, as float_to_int in dtype.py says. NaN fails every comparison."""
+    if x.dtype.scalar() is dtypes.float16:
+        x = x.cast(dtypes.float32)  # half has no numbers as large as the limits
     via = float_cast_via(node.dtype.scalar()).vec(x.dtype.count)
     low, high = float(via.min), float(via.max) + 1
     if via.kind == "u":
