@@ -61,6 +61,17 @@ def test_views_cost_no_kernel():
     assert GlobalCounters.kernel_count == before
 
 
+def test_the_package_gives_its_names():
+    import tensor_engine
+
+    assert {"Tensor", "TinyJit", "Device", "dtypes", "Variable", "GlobalCounters", "Context", "nn"} <= set(
+        tensor_engine.__all__
+    )
+    assert all(getattr(tensor_engine, name) is not None for name in tensor_engine.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Tensors'"):
+        tensor_engine.Tensors  # noqa: B018
+
+
 # ---- making one
 
 
