@@ -197,7 +197,7 @@ class _Kernel:
         variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])
         return [
             f"{'' if p in stored else 'const '}{self.type(p.dtype.base)}* restrict data{p.arg}" for p in pointers
-        ] + [f"{self.type(v.dtype)} {v.arg[0]}" for v in variables]
+        ] + [f"{self.type(v.dtype)} {self[v].text}" for v in variables]
 
     def vector_typedef(self, dtype: DType) -> str:
         lane = "uint8_t" if dtypes.is_bool(dtype) else c_type(dtype.scalar())
@@ -247,13 +247,13 @@ class _Kernel:
     def const(self, uop: UOp) -> None:
         self.type(uop.dtype)
         text = constant(uop.dtype, uop.arg)
-        self.values[uop] = Text(text, UNARY if text[0] in "-(" and not text.startswith("(-") else 16)
+        self.values[uop] = Text(text, UNARY if text.startswith("-") else 16)
 
     def param(self, uop: UOp) -> None:
         self.values[uop] = Text(f"data{uop.arg}")
 
     def variable(self, uop: UOp) -> None:
-        self.values[uop] = Text(uop.arg[0])
+        self.values[uop] = Text(f"var_{uop.arg[0]}")
 
     def register(self, uop: UOp) -> None:
         name = self.name("acc")

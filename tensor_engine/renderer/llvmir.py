@@ -12,6 +12,7 @@ Rules of the translation:
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable
 
 from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits, truncate
@@ -130,6 +131,7 @@ class _Function:
         self.body: list[str] = []
         self.allocas: list[str] = []
         self.declarations: dict[str, None] = {}
+        self.loops: Counter[str] = Counter()
         self.count = 0
 
     def text(self) -> str:
@@ -205,7 +207,7 @@ class _Function:
         self.values[uop] = f"%data{uop.arg}"
 
     def variable(self, uop: UOp) -> None:
-        self.values[uop] = f"%{uop.arg[0]}"
+        self.values[uop] = f'%"var.{uop.arg[0]}"'
 
     def const(self, uop: UOp) -> None:
         self.values[uop] = self.constant(uop.dtype, uop.arg)
@@ -232,7 +234,7 @@ class _Function:
 
     def begin_loop(self, uop: UOp) -> None:
         number, kind = uop.arg
-        name = f"{'r' if kind is AxisType.REDUCE else ''}idx{number}"
+        name = self.loop_name(f"{'r' if kind is AxisType.REDUCE else ''}idx{number}")
         counter, dtype = f"%{name}", self.type(uop.dtype)
         self.values[uop] = counter
         self.line(f"br label %{name}.enter")
@@ -243,6 +245,11 @@ class _Function:
         self.line(f"{counter}.more = icmp slt {dtype} {counter}, {self.values[uop.src[0]]}")
         self.line(f"br i1 {counter}.more, label %{name}.body, label %{name}.exit")
         self.label(f"{name}.body")
+
+    def loop_name(self, name: str) -> str:
+        """The name, with a number behind it if there is such a loop already."""
+        self.loops[name] += 1
+        return name if self.loops[name] == 1 else f"{name}.{self.loops[name]}"
 
     def end_loop(self, uop: UOp) -> None:
         for loop in uop.src[1:]:

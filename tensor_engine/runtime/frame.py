@@ -52,8 +52,13 @@ def trampoline_text(arity: int) -> str:
 
 
 @functools.cache
+def _compiler() -> LLVMCompiler:
+    return LLVMCompiler(effort=0)  # these functions are small, and a program waits for them when it starts
+
+
+@functools.cache
 def _load(text: str) -> LoadedObject:
-    return LoadedObject(LLVMCompiler().compile(text))
+    return LoadedObject(_compiler().compile(text))
 
 
 def _trampoline(arity: int) -> int:

@@ -13,7 +13,6 @@ from tensor_engine.device import CompileError, Compiler
 from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime.elf import disassemble
 
-OPTIMISATION = 2
 
 
 @dataclass(frozen=True)
@@ -70,19 +69,22 @@ def _initialize() -> None:
 
 
 class LLVMCompiler(Compiler):
-    """Compiles LLVM IR for a target, the host if none is given. Threads may share it; llvmlite lets one in at a time."""
+    """Compiles LLVM IR for a target, the host if none is given; `effort` is 0 to 3, as with -O.
 
-    def __init__(self, target: Target | None = None):
+    Threads may share it; llvmlite lets one in at a time.
+    """
+
+    def __init__(self, target: Target | None = None, effort: int = 2):
         _initialize()
-        self.target = target or host()
+        self.target, self.effort = target or host(), effort
         self.machine = self._make_machine()
         version = ".".join(str(part) for part in llvm.llvm_version_info)
-        self.key = f"llvm {version} llvmlite {llvmlite.__version__} O{OPTIMISATION} {self.target}"
+        self.key = f"llvm {version} llvmlite {llvmlite.__version__} O{effort} {self.target}"
 
     def _make_machine(self) -> Any:
         target = llvm.Target.from_triple(self.target.triple)
         return target.create_target_machine(
-            cpu=self.target.cpu, features=self.target.features, opt=OPTIMISATION, reloc="pic", codemodel="small"
+            cpu=self.target.cpu, features=self.target.features, opt=self.effort, reloc="pic", codemodel="small"
         )
 
     def compile(self, source: str) -> bytes:
@@ -97,7 +99,9 @@ class LLVMCompiler(Compiler):
 
     def _optimise(self, source: str) -> Any:
         module = self._parse(source)
-        options = llvm.create_pipeline_tuning_options(OPTIMISATION)
+        if not self.effort:
+            return module
+        options = llvm.create_pipeline_tuning_options(self.effort)
         options.loop_vectorization = options.slp_vectorization = True
         builder = llvm.create_pass_builder(self.machine, options)
         builder.getModulePassManager().run(module, builder)

@@ -243,6 +243,18 @@ def test_a_loop_as_long_as_a_variable_says(backend, size):
 
 
 @on_every_path
+@pytest.mark.parametrize("name", ["v1", "p2", "int", "data0", "idx0", "acc0", "größe"])
+def test_a_variable_may_have_any_name(backend, name):
+    kernel = Kernel()
+    out, variable = kernel.param(0, dtypes.int64, 4), kernel.variable(name)
+    loop = kernel.loop(4)
+    kernel.end(kernel.store(out, loop, kernel.alu(Ops.ADD, kernel.alu(Ops.MUL, variable, variable), variable)), loop)
+    target = empty(dtypes.int64, 4)
+    run(kernel, backend, target, vals=(6,))
+    np.testing.assert_array_equal(target, [42] * 4)
+
+
+@on_every_path
 def test_loops_one_after_the_other(backend):
     kernel = Kernel()
     out = kernel.param(0, i32, 4)
@@ -254,6 +266,19 @@ def test_loops_one_after_the_other(backend):
     target = empty(i32, 4)
     run(kernel, backend, target)
     np.testing.assert_array_equal(target, [0, 2, 6, 12])
+
+
+@on_every_path
+def test_loops_of_the_same_number_one_after_the_other(backend):
+    kernel = Kernel()
+    out = kernel.param(0, i32, 9)
+    for size in (2, 3, 4):
+        loop = kernel.add(Ops.RANGE, i32, (kernel.const(i32, size),), (0, AxisType.LOOP))
+        place = kernel.alu(Ops.ADD, loop, kernel.const(i32, 2 * size - 4 + size // 4))
+        kernel.end(kernel.store(out, place, kernel.const(i32, size)), loop)
+    target = empty(i32, 9)
+    run(kernel, backend, target)
+    np.testing.assert_array_equal(target, [2, 2, 3, 3, 3, 4, 4, 4, 4])
 
 
 @on_every_path
