@@ -1,6 +1,7 @@
 """The ROS 2 node: the only place of this repository that knows ROS.
 
 perception_node.py   the executable
+serve.py             runs the node until it is asked to end
 node.py              puts the parts together
 camera.py            which topic, which message type, what the middleware reports
 messages.py          what goes in and out as ROS messages

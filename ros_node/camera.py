@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import (
     QoSPolicyKind,
@@ -93,16 +93,18 @@ class Camera:
 
     def _subscribe(self, topic: str, kind: type) -> None:
         self._node.get_logger().info(f"taking {_transport(kind)} images from {topic}")
-        events = SubscriptionEventCallbacks(
-            incompatible_qos=self._on_incompatible_qos,
-            message_lost=self._on_message_lost,
-        )
+        try:
+            self._create_subscription(topic, kind, message_lost=self._on_message_lost)
+        except UnsupportedEventTypeError:  # not every middleware tells of lost messages
+            self._create_subscription(topic, kind)
+
+    def _create_subscription(self, topic: str, kind: type, **events: Any) -> None:
         self._node.create_subscription(
             kind,
             topic,
             self._receive,
             QoSProfile(**SENSOR_DATA),
-            event_callbacks=events,
+            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible_qos, **events),
             qos_overriding_options=overridable(),
         )
 

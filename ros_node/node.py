@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import traceback
 from collections.abc import Callable
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Image
 from vision_msgs.msg import Detection2DArray, LabelInfo
 
-from ros_node import cdr, messages, process
+from ros_node import cdr, messages
 from ros_node.accounting import FrameCounts
 from ros_node.camera import Camera, overridable
 from ros_node.diagnostics import Reporter, Snapshot
 from ros_node.parameters import BadParameter, Parameters
 from ros_node.timing import Cycle, CycleTimes
 from ros_node.worker import Arrival, FrameWorker, Geometry, State
+from tensor_engine.device import Device
 from tensor_engine.perception.draw import annotate
-from tensor_engine.perception.errors import ModelError
-from tensor_engine.perception.extras import MissingExtra
 from tensor_engine.perception.frame import PIXEL_BYTES, BadImage, Frame
 from tensor_engine.perception.pipeline import Pipeline, Result
 
 LOOK_FOR_CAMERA = 0.2  # seconds between two looks
 REPORT = 1.0  # seconds between two diagnostics, as REP-107 asks
 SAY_AGAIN = 5.0  # seconds between two lines of the log about the same thing
-STOP = 1.0  # seconds that a cycle in progress is given to end
 THRESHOLDS = ("score_threshold", "nms_threshold")
-
-# What ends the node with one line instead of a traceback.
-USER_MISTAKES = (ModelError, BadParameter, ParameterException, MissingExtra)
 
 PipelineFactory = Callable[..., Pipeline]
 
@@ -48,9 +38,10 @@ PipelineFactory = Callable[..., Pipeline]
 class PerceptionNode(Node):
     """Owns the parts and tells each what it needs of the others. Spin it on a single-threaded executor."""
 
-    def __init__(self, pipeline_factory: PipelineFactory = Pipeline, **options: Any) -> None:
-        super().__init__("perception_node", **options)
+    def __init__(self, pipeline_factory: PipelineFactory = Pipeline) -> None:
+        super().__init__("perception_node")
         self.parameters = Parameters(self)
+        self.device = self._chosen_device()
         self.counts = FrameCounts()
         self.times = CycleTimes()
         self.worker = FrameWorker(self, self.counts, self._announced_geometry())
@@ -77,6 +68,12 @@ class PerceptionNode(Node):
 
     def _publisher(self, kind: type, topic: str, qos: QoSProfile) -> Any:
         return self.create_publisher(kind, topic, qos, qos_overriding_options=overridable())
+
+    def _chosen_device(self) -> str:
+        try:
+            return Device.canonicalize(self.parameters.device or None)
+        except ValueError as error:
+            raise BadParameter(str(error)) from error
 
     def _announced_geometry(self) -> Geometry | None:
         wanted = self.parameters
@@ -115,8 +112,8 @@ class PerceptionNode(Node):
         now = time.monotonic()
         statuses = self._reporter.report(self._snapshot(now), now - self._reported)
         self._reported = now
-        stamp, device = self.get_clock().now().to_msg(), self.parameters.device or "default device"
-        self._diagnostics.publish(messages.diagnostics_message(stamp, self._full_name(), device, statuses))
+        stamp, name = self.get_clock().now().to_msg(), self.get_fully_qualified_name().lstrip("/")
+        self._diagnostics.publish(messages.diagnostics_message(stamp, name, self.device, statuses))
         if self.worker.state in (State.LOADING, State.COMPILING):
             text = statuses["model"].message
             self.get_logger().info(text, throttle_duration_sec=SAY_AGAIN, skip_first=True)
@@ -136,18 +133,15 @@ class PerceptionNode(Node):
         )
 
     def _model_values(self) -> dict[str, Any]:
-        pipeline = self._pipeline
-        if pipeline is None:
-            return {"model": self.parameters.model_path}
+        values = {"model": self.parameters.model_path, "compile_seconds": f"{self.worker.compile_seconds:.1f}"}
+        if self._pipeline is None:
+            return values
         return {
-            "model": self.parameters.model_path,
-            "classes": len(pipeline.labels),
-            "score_threshold": pipeline.score_threshold,
-            "nms_threshold": pipeline.nms_threshold,
+            **values,
+            "classes": len(self._pipeline.labels),
+            "score_threshold": self._pipeline.score_threshold,
+            "nms_threshold": self._pipeline.nms_threshold,
         }
-
-    def _full_name(self) -> str:
-        return self.get_fully_qualified_name().lstrip("/")
 
     # On the worker's thread
 
@@ -156,20 +150,19 @@ class PerceptionNode(Node):
         wanted = self.parameters
         if not wanted.model_path:
             raise BadParameter("model_path is empty; give the path of an ONNX file")
-        pipeline = self._pipeline_factory(
+        return self._pipeline_factory(
             wanted.model_path,
             card=wanted.card_path or None,
             labels=wanted.label_path or None,
             score_threshold=wanted.score_threshold,
             nms_threshold=wanted.nms_threshold,
             max_detections=wanted.max_detections,
-            device=wanted.device or None,
+            device=self.device,
         )
-        _select_classes(pipeline, wanted.classes)
-        return pipeline
 
     def pipeline_loaded(self, pipeline: Pipeline) -> None:
         """Tells the world the model's names, and its thresholds where the user gave none."""
+        _select_classes(pipeline, self.parameters.classes)
         for name in THRESHOLDS:
             if getattr(self.parameters, name) is None:
                 self.parameters.set(name, getattr(pipeline, name))
@@ -188,10 +181,11 @@ class PerceptionNode(Node):
         self._delay = self._age(header.stamp)
         cycle = Cycle(arrival.received, started, finished, published, result.times)
         self.times.record(cycle, self.parameters.deadline_ms / 1e3)
-        if self._debug_image.get_subscription_count():
-            self._publish_debug_image(frame, result)
+        self._publish_debug_image(frame, result)
 
     def _publish_debug_image(self, frame: Frame, result: Result) -> None:
+        if not self._debug_image.get_subscription_count():
+            return
         pixels = annotate(frame, result.detections)
         drawn = Frame.from_array(pixels, "bgr8", frame.stamp_ns, frame.frame_id)
         self._debug_image.publish(messages.image_message(drawn))
@@ -225,49 +219,3 @@ def _select_classes(pipeline: Pipeline, names: list[str] | None) -> None:
         pipeline.classes = [name for name in names or [] if name] or None
     except ValueError as error:
         raise BadParameter(f"classes: {error}") from error
-
-
-def run(ending: threading.Event, args: list[str] | None, pipeline_factory: PipelineFactory = Pipeline) -> int:
-    """Serves a node until it is asked to end. Returns the exit code: 0, 2 the user's mistake, 1 ours."""
-    process.keep_large_buffers()
-    try:
-        node = _create_node(args, pipeline_factory)
-    except USER_MISTAKES as error:
-        return _exit_code(error)
-    code = _exit_code(_spin(node, ending))
-    stopped = node.worker.stop(STOP)
-    node.destroy_node()
-    rclpy.shutdown()
-    if not stopped:
-        process.end_now(code)
-    return code
-
-
-def _create_node(args: list[str] | None, pipeline_factory: PipelineFactory) -> PerceptionNode:
-    try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        return PerceptionNode(pipeline_factory)
-    except RuntimeError as error:  # how rclpy tells bad arguments, names and QoS overrides
-        raise BadParameter(str(error)) from error
-
-
-def _spin(node: PerceptionNode, ending: threading.Event) -> Exception | None:
-    """Serves the node until it is asked to end, or its worker fails: then why."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    while not ending.is_set() and node.worker.failure is None:
-        executor.spin_once(timeout_sec=0.1)
-    executor.shutdown()
-    return node.worker.failure
-
-
-def _exit_code(failure: Exception | None) -> int:
-    """Says why the node ends, in one line for a mistake of the user's, in full for one of ours."""
-    if failure is None:
-        return process.OK
-    logger = rclpy.logging.get_logger("perception_node")
-    if isinstance(failure, USER_MISTAKES):
-        logger.fatal(str(failure))
-        return process.USER_MISTAKE
-    logger.fatal("".join(traceback.format_exception(failure)))
-    return process.OUR_FAULT

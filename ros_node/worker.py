@@ -24,7 +24,6 @@ class State(enum.Enum):
     COMPILING = "compiling"
     RUNNING = "running"
     FAILED = "failed"
-    STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,7 @@ class FrameWorker(threading.Thread):
         self.state = State.LOADING
         self.detail = ""
         self.state_since = time.monotonic()
+        self.compile_seconds = 0.0
         self.failure: Exception | None = None
         self._host = host
         self._counts = counts
@@ -152,7 +152,7 @@ class FrameWorker(threading.Thread):
             self._capture(self._announced)
         else:
             self._capture_for_camera()
-        self._enter(State.RUNNING)
+        self._enter(State.RUNNING, f"after {self.compile_seconds:.1f} s of compiling")
         for arrival in iter(self._frames.take, None):
             self._process(arrival)
 
@@ -161,6 +161,7 @@ class FrameWorker(threading.Thread):
         self._enter(State.COMPILING, f"for {geometry}")
         self.pipeline.prepare(geometry.height, geometry.width, geometry.encoding, geometry.step)
         self._captured.add(geometry)
+        self.compile_seconds = time.monotonic() - self.state_since
 
     def _capture_for_camera(self) -> None:
         """Compiles for the first usable image, which is itself not published."""

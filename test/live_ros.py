@@ -131,11 +131,11 @@ class Station:
         raise AssertionError(f"waited {patience} s for {what}; the node said:\n{self.process.kill()}")
 
     def ready(self, kind: type = Image, topic: str = "/image_raw", sample: Any = None) -> None:
-        """Waits until the node takes images; shows it some where it asks the camera for its geometry."""
+        """Waits until the node takes images, shown by one that arrives: a first best-effort one may be lost."""
         publisher = self.publisher(kind, topic)
         self.until(publisher.get_subscription_count, "the node to subscribe")
-        while self.state() != "running":
-            if self.state() == "waiting":
+        while self.state() != "running" or self.status("camera")["images"] == "0":
+            if self.state() in ("waiting", "running"):
                 publisher.publish(sample or image())
             self.next_report()
 

@@ -35,7 +35,7 @@ def test_two_nodes_in_two_namespaces_have_their_own_topics():
             b.ready(topic="/stereo/right")
             assert a.ask(image(header=header(1)), "/left/image_raw").header.stamp.sec == 1
             assert b.ask(image(header=header(2)), "/stereo/right").header.stamp.sec == 2
-            assert [message.header.stamp.sec for message in a.detections] == [1]
+            assert {message.header.stamp.sec for message in a.detections} == {0, 1}
             absolute = {name for name, _ in a.node.get_topic_names_and_types()}
     ours = {"/diagnostics", "/rosout", "/parameter_events", "/stereo/right"}
     assert all(name in ours or name.startswith(("/left/", "/right/")) for name in absolute)

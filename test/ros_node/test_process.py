@@ -31,7 +31,6 @@ def test_a_signal_ends_the_node_with_code_0(moment, number):
             one.until(lambda: one.state() == state, state)
             if moment == "mid-inference":
                 one.ready()
-                one.publisher(Image, "/image_raw").publish(image())
                 one.until_status("frames", in_flight=1)
             node.end(number)
             code, output = node.wait()
@@ -53,6 +52,7 @@ def run_to_its_end(*arguments, **parameters):
         ({"model_path": "fake", "score_threshold": 1.5}, "out of range"),
         ({"model_path": "fake", "score_threshold": "high"}, "expecting type 'DOUBLE'"),
         ({"model_path": "fake", "image_transport": "theora"}, "use one of auto, raw, compressed"),
+        ({"model_path": "fake", "device": "TPU"}, "there is no device 'TPU'"),
         ({"model_path": "fake", "image_encoding": "yuyv"}, "use one of rgb8, bgr8"),
         ({"model_path": "fake", "classes": "[persn]"}, "no class 'persn'"),
         ({"model_path": "fake", "qos_overrides./diagnostics.publisher.reliability": "perhaps"}, "perhaps"),
@@ -89,7 +89,7 @@ def test_with_a_known_geometry_it_compiles_before_any_image():
         node = fake_node(domain, image_width=640, image_height=480, image_encoding="rgb8")
         with station(domain, node) as one:
             one.until(lambda: one.state() == "running", "the program to be compiled without a camera")
-            one.ready()
+            one.ready(sample=image(640, 480, encoding="rgb8"))
             one.ask(image(640, 480, encoding="rgb8"))
             node.end(signal.SIGINT)
             _, output = node.wait()
