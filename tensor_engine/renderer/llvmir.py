@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits, truncate
 from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
-from tensor_engine.uop.op import AxisType, Ops
+from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
 _FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
@@ -136,6 +136,7 @@ class _Function:
 
     def text(self) -> str:
         for uop in self.uops:
+            self.check(uop)
             EMIT.get(uop.op, _Function.unknown)(self, uop)
         width = self.renderer.vector_bytes * 8
         attributes = f'nounwind "no-builtins" "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
@@ -144,6 +145,12 @@ class _Function:
             "entry:", *self.allocas, *self.body, "  ret void", "}", "",
             *self.declarations, f"attributes #0 = {{ {attributes} }}", "",
         ])  # fmt: skip
+
+    def check(self, uop: UOp) -> None:
+        """Raises RenderError for arithmetic on types that the target can only store."""
+        types = {s.dtype.scalar() for s in uop.src}
+        if uop.op in GroupOp.ALU and uop.op is not Ops.WHERE and types & self.renderer.storage_only:
+            raise RenderError(f"{uop.op} on {uop.src[0].dtype}, which this target only stores: cast it to float32")
 
     def parameters(self) -> list[str]:
         stored = {_memory(u.src[0]) for u in self.uops if u.op is Ops.STORE}

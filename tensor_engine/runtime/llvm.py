@@ -14,7 +14,6 @@ from tensor_engine.renderer.llvmir import LLVMRenderer
 from tensor_engine.runtime.elf import disassemble
 
 
-
 @dataclass(frozen=True)
 class Target:
     """A CPU to compile for: triple ("x86_64-linux-gnu"), name ("znver1") and features ("+avx2,+fma")."""

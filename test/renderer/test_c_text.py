@@ -62,7 +62,8 @@ def test_narrow_integers_are_cut_where_c_would_compute_in_int():
 
 def test_constants():
     cases = {
-        (f32, 0.1): "0.1f", (f32, -150.0): "-150.0f", (f32, 1.0): "1.0f", (f32, float("-inf")): "-__builtin_inff()", (f32, 1e-20): "1e-20f",
+        (f32, 0.1): "0.1f", (f32, -150.0): "-150.0f",
+        (f32, 1.0): "1.0f", (f32, float("-inf")): "-__builtin_inff()", (f32, 1e-20): "1e-20f",
         (dtypes.float64, 0.1): "0.1", (dtypes.float16, 1.0): "0x3c00", (dtypes.bfloat16, 1.0): "0x3f80",
         (i32, -5): "-5", (i32, -(2**31)): "(-2147483647 - 1)", (dtypes.uint32, 7): "7u", (dtypes.bool, True): "true",
         (dtypes.int64, -(2**63)): "(-9223372036854775807l - 1l)", (dtypes.uint64, 2**64 - 1): "18446744073709551615ul",

@@ -6,6 +6,7 @@ import pytest
 from linear import Compiled, Kernel, empty, run
 
 from tensor_engine.dtype import AddrSpace, dtypes
+from tensor_engine.renderer import RenderError
 from tensor_engine.renderer.python import PythonRenderer, parse
 from tensor_engine.uop.op import AxisType, Ops
 from tensor_engine.uop.uop import UOp
@@ -62,13 +63,14 @@ def test_a_gate_without_an_alternative():
         run(kernel, "PYTHON", empty(f32, 1))
 
 
-def test_arithmetic_on_bfloat16():
+@pytest.mark.parametrize("backend,error", [("PYTHON", TypeError), ("CPU:LLVM", RenderError)])
+def test_arithmetic_on_bfloat16(backend, error):
     kernel = Kernel()
     out = kernel.param(0, dtypes.bfloat16, 1)
     value = kernel.load(out, 0)
     kernel.store(out, 0, kernel.alu(Ops.ADD, value, value))
-    with pytest.raises(TypeError, match="bfloat16"):
-        run(kernel, "PYTHON", empty(dtypes.bfloat16, 1))
+    with pytest.raises(error, match="ADD on .*bfloat16.*cast it to float32"):
+        run(kernel, backend, empty(dtypes.bfloat16, 1))
 
 
 def test_the_text_is_data_and_comes_back_as_it_was():
