@@ -94,6 +94,9 @@ pm_identities = PatternMatcher(
         (x // one, lambda x, c: x),
         (UPat(Ops.FDIV, src=(x, one)), lambda x, c: x),
         (n % one, lambda n, c: scalar_zero(n)),
+        # integers wrap, so that constants can be joined
+        ((n + c1) + c2, lambda n, c1, c2: n + fold_alu(Ops.ADD, n.dtype, [c1.arg, c2.arg])),
+        ((n * c1) * c2, lambda n, c1, c2: n * fold_alu(Ops.MUL, n.dtype, [c1.arg, c2.arg])),
         # bool and bits
         (i & i, lambda i: i),
         (i | i, lambda i: i),
@@ -187,7 +190,6 @@ pm_index = PatternMatcher(
         (UPat(Ops.CMPLT, name="node", src=(index, c)), lambda node, x, c: fold_less_than(node)),
         (UPat(Ops.ADD, dtypes.index, name="node"), canonical_sum),
         ((index + y) * c, lambda x, y, c: x * c + y * c),
-        ((index * c1) * c2, lambda x, c1, c2: x * (c1.arg * c2.arg)),
     ]
 )  # fmt: skip
 
