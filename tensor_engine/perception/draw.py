@@ -24,7 +24,7 @@ def annotate(frame: Frame, detections: list[Detection]) -> np.ndarray:
 
 
 def draw(image: np.ndarray, detection: Detection) -> None:
-    """Draw one detection; its caption stands on the box, or inside where there is no room above."""
+    """Draw one detection; its caption stands on the box, inside where there is no room, and in the image."""
     cv2 = require("cv2")
     colour = COLOURS[zlib.crc32(detection.class_id.encode()) % len(COLOURS)]
     side = max(image.shape[:2])
@@ -34,7 +34,7 @@ def draw(image: np.ndarray, detection: Detection) -> None:
 
     caption = f"{detection.class_id} {detection.score:.2f}"
     (width, height), below = cv2.getTextSize(caption, cv2.FONT_HERSHEY_SIMPLEX, scale, stroke)
+    left = max(0, min(x1, image.shape[1] - width))
     bottom = y1 if y1 > height + below else y1 + height + below
-    cv2.rectangle(image, (x1, bottom - height - below), (x1 + width, bottom), colour, cv2.FILLED)
-    place = (x1, bottom - below // 2)
-    cv2.putText(image, caption, place, cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, stroke, cv2.LINE_AA)
+    cv2.rectangle(image, (left, bottom - height - below), (left + width, bottom), colour, cv2.FILLED)
+    cv2.putText(image, caption, (left, bottom - below // 2), cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, stroke, cv2.LINE_AA)

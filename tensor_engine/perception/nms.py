@@ -53,13 +53,16 @@ def overlaps(boxes: Tensor, threshold: Tensor) -> Tensor:
 
     Multiplied out, so that empty boxes divide nothing by nothing and overlap nothing.
     """
-    low, high = boxes[:, :2], boxes[:, 2:]
-    sides = (high.unsqueeze(1).minimum(high) - low.unsqueeze(1).maximum(low)).maximum(0.0)
-    shared = sides[:, :, 0] * sides[:, :, 1]
-    extent = (high - low).maximum(0.0)
-    area = extent[:, 0] * extent[:, 1]
+    x1, y1, x2, y2 = boxes.transpose(0, 1).contiguous()
+    shared = shared_length(x1, x2) * shared_length(y1, y2)
+    area = (x2 - x1).maximum(0.0) * (y2 - y1).maximum(0.0)
     union = area.unsqueeze(1) + area - shared
     return shared > threshold * union
+
+
+def shared_length(low: Tensor, high: Tensor) -> Tensor:
+    """[K, K]: how much of them each two of the K intervals from low to high have in common."""
+    return (high.unsqueeze(1).minimum(high) - low.unsqueeze(1).maximum(low)).maximum(0.0)
 
 
 def is_finite(boxes: Tensor) -> Tensor:
@@ -72,4 +75,4 @@ def keep_greedily(alive: Tensor, rivals: Tensor) -> Tensor:
 
     alive bool [K]; rivals bool [K, K], symmetric. Candidate i stays if it is alive and no kept j < i is its rival.
     """
-    return run_kernel(suppress, alive.cast(dtypes.uint8), rivals.flatten()).cast(dtypes.bool)
+    return run_kernel(suppress, alive.cast(dtypes.uint8), rivals).cast(dtypes.bool)
