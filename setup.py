@@ -37,6 +37,9 @@ setup(
         "numpy>=1.22",
     ],
     extras_require={
+        "nn": [
+            "safetensors>=0.8",
+        ],
         "perception": [
             "click>=8",
             "onnx>=1.14",
