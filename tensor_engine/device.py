@@ -165,6 +165,8 @@ class FrameProgram:
 
     def set_buffer(self, call: int, position: int, opaque: Opaque) -> None:
         """Give kernel number `call` other memory at a position among its buffers. Raises IndexError."""
+        if not (0 <= call < len(self.buffers) and 0 <= position < len(self.buffers[call])):
+            raise IndexError(f"there is no buffer {position} of call {call}")
         self.buffers[call][position] = opaque
 
     def set_vals(self, call: int, vals: tuple[int, ...]) -> None:

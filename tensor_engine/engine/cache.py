@@ -60,7 +60,7 @@ class DiskCache:
         if hashlib.sha256(content).digest() == data[:CHECKSUM_BYTES]:
             _touch(path)
             return content
-        path.unlink(missing_ok=True)
+        _remove(path)
         return None
 
     def write(self, path: Path, content: bytes) -> None:
@@ -89,7 +89,7 @@ class DiskCache:
         for path, _, size in entries:
             if total <= self.max_bytes:
                 return
-            path.unlink(missing_ok=True)
+            _remove(path)
             total -= size
 
 
@@ -105,10 +105,18 @@ def _not_private(folder: Path) -> str:
     return ""
 
 
+# Others may remove the entry meanwhile, and the folder may be read-only: neither matters here.
+
+
 def _touch(path: Path) -> None:
     """Mark as used now."""
-    with contextlib.suppress(OSError):  # someone evicted it meanwhile, or the folder is read-only
+    with contextlib.suppress(OSError):
         os.utime(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _write_atomically(path: Path, data: bytes) -> None:

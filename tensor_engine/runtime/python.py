@@ -103,12 +103,13 @@ class Address:
 
     def lanes(self, count: int) -> np.ndarray:
         """The numbers of the lanes that are touched. Raises IndexError if one of them is outside."""
-        gate = np.ones(count, bool) if self.gate is None else np.broadcast_to(self.gate, (count,))
-        lanes = np.flatnonzero(gate)
-        size = len(self.memory.elements)
-        for lane in lanes:
-            if not 0 <= self.offset + lane < size:
-                raise IndexError(f"{self.memory.name}[{self.offset + lane}] is outside of its {size} elements")
+        lanes = np.arange(count)
+        if self.gate is not None:
+            lanes = lanes[np.broadcast_to(self.gate, (count,))]
+        places, size = self.offset + lanes, len(self.memory.elements)
+        outside = places[(places < 0) | (places >= size)]
+        if len(outside):
+            raise IndexError(f"{self.memory.name}[{outside[0]}] is outside of its {size} elements")
         return lanes
 
 
@@ -140,15 +141,7 @@ class Run:
     def step(self, i: Instruction) -> Any:
         """The value of one line."""
         sources = [self.values[s] for s in i.src]
-        if i.op in ALU:
-            return self.arithmetic(i, sources)
-        return STEPS[i.op](self, i, *sources)
-
-    def arithmetic(self, i: Instruction, sources: list[Value]) -> Value:
-        types = {self.code[s].dtype.scalar() for s in i.src}
-        if dtypes.bfloat16 in types and i.op is not Ops.WHERE:
-            raise TypeError(f"{i.op} on bfloat16, which has no arithmetic: cast it to float32")
-        return ALU[i.op](*sources)
+        return ALU[i.op](*sources) if i.op in ALU else STEPS[i.op](self, i, *sources)
 
     # ---- leaves
 
@@ -263,6 +256,9 @@ class PythonProgram(Program):
         self.name = name
         self.code = parse(binary.decode())
         self.variables = sorted(i.arg[0] for i in self.code if i.op is Ops.DEFINE_VAR)
+        for i in self.code:
+            if i.op in ALU and i.op is not Ops.WHERE and self.code[i.src[0]].dtype.scalar() is dtypes.bfloat16:
+                raise TypeError(f"{i.op} on bfloat16, which has no arithmetic: cast it to float32")
 
     def __call__(self, *buffers: np.ndarray, vals: tuple[int, ...] = (), wait: bool = False) -> float | None:
         run = Run(self.code, buffers, dict(zip(self.variables, vals)))

@@ -1,6 +1,6 @@
 """The only door to the operating system: memory, executable pages, other programs, the clock.
 
-Runtimes talk to `system`, one object that a test can replace. Linux and macOS.
+Runtimes talk to `system`, one object that a test can replace. For Linux.
 """
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-PAGE = 4096
+PAGE = os.sysconf("SC_PAGE_SIZE")
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
-_MAP_PRIVATE = 0x02
-_MAP_ANONYMOUS = 0x1000 if sys.platform == "darwin" else 0x20
+_MAP_PRIVATE, _MAP_ANONYMOUS = 0x02, 0x20
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 

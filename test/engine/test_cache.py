@@ -134,6 +134,20 @@ def test_a_disk_that_cannot_be_written_is_no_error(folder, monkeypatch):
     assert len(caught) == 1
 
 
+def test_a_damaged_entry_in_a_folder_that_is_read_only(folder, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    cached("n", "k", Maker())
+    (path,) = entries(folder)
+    path.write_bytes(b"damaged")
+    monkeypatch.setattr(module.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
+    with pytest.warns(RuntimeWarning, match="Permission denied"):
+        assert cached("n", "k", Maker()) == b"machine code"
+
+
 def test_what_fails_to_be_made_leaves_nothing(folder):
     def fail() -> bytes:
         raise RuntimeError("no such instruction")

@@ -84,7 +84,7 @@ def test_no_kernels_at_all(backend):
 
 
 @on_every_device
-@pytest.mark.parametrize("call,position", [(1, 0), (0, 1), (0, 2)])
+@pytest.mark.parametrize("call,position", [(1, 0), (0, 1), (0, 2), (-1, 0), (0, -1)])
 def test_an_argument_that_is_not_there(backend, call, position):
     program = Compiled(weighted_sum(1, 1), backend).program
     memory = buffers_of(backend, [1])
