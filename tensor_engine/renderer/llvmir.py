@@ -182,7 +182,8 @@ class _Function:
 
     def as_bits(self, dtype: DType) -> DType:
         """uint16 for types that are only stored, else the type itself."""
-        return dtypes.uint16.vec(dtype.count) if dtype.scalar() in self.renderer.storage_only else dtype
+        stored = dtype.scalar() in self.renderer.storage_only
+        return dtypes.uint16.vec(dtype.count) if stored else dtype
 
     def in_memory(self, dtype: DType) -> DType:
         """uint8 for bool, else the type in a register."""
@@ -273,7 +274,8 @@ class _Function:
     def index(self, uop: UOp) -> None:
         pointer, offset = uop.src[:2]
         element = self.memory_type(pointer.dtype.base)
-        inbounds = "inbounds " if len(uop.src) == 2 else ""  # where a gate is closed, the address may be outside
+        # where a gate is closed, the address may be outside
+        inbounds = "inbounds " if len(uop.src) == 2 else ""
         address = f"getelementptr {inbounds}{element}, ptr {self.values[pointer]}, {self.typed(offset)}"
         self.values[uop] = self.assign(address, "p")
 
@@ -397,9 +399,11 @@ class _Function:
         self.values[uop] = self.assign(self.call(name, self.type(uop.dtype), *operands, flags=flags))
 
     def negate(self, uop: UOp) -> None:
-        instruction = "fneg " if dtypes.is_float(uop.dtype) else f"sub {self.type(uop.dtype)} {splat(uop.dtype, '0')}, "
-        operand = self.typed(uop.src[0]) if dtypes.is_float(uop.dtype) else self.values[uop.src[0]]
-        self.values[uop] = self.assign(instruction + operand)
+        operand = uop.src[0]
+        if dtypes.is_float(uop.dtype):
+            self.values[uop] = self.assign(f"fneg {self.typed(operand)}")
+        else:
+            self.values[uop] = self.number("sub", uop.dtype, 0, self.values[operand])
 
     def reciprocal(self, uop: UOp) -> None:
         one = splat(uop.dtype, constant(uop.dtype.scalar(), 1.0))

@@ -102,6 +102,7 @@ class LLVMCompiler(Compiler):
             return module
         options = llvm.create_pipeline_tuning_options(self.effort)
         options.loop_vectorization = options.slp_vectorization = True
+        # llvmlite frees neither of these: about 70 KB stay behind for each kernel that is compiled
         builder = llvm.create_pass_builder(self.machine, options)
         builder.getModulePassManager().run(module, builder)
         return module
