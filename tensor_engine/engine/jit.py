@@ -6,8 +6,10 @@ only replace the addresses of inputs and results and launch; no graph is built, 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from tensor_engine.device import Buffer, Device, KernelCall
 from tensor_engine.engine import realize
@@ -44,8 +46,7 @@ class TinyJit(Generic[Result]):
         if instance is None:
             return self
         if instance not in self.bound:
-            method = self.function.__get__(instance, owner)
-            self.bound[instance] = TinyJit(method)
+            self.bound[instance] = TinyJit(weak_method(self.function.__get__(instance, owner)))
         return self.bound[instance]
 
     def reset(self) -> None:
@@ -64,34 +65,57 @@ class TinyJit(Generic[Result]):
         return result
 
 
+def weak_method(method: Any) -> Callable[..., Any]:
+    """A method that does not keep its object alive: what captures it lives as long as the object."""
+    reference = weakref.WeakMethod(method)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = reference()
+        assert bound is not None, "a method was called without its object"
+        return bound(*args, **kwargs)
+
+    return call
+
+
 # ---- arguments and results --------------------------------------------------------------------------------------
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    """What is in nested tuples, lists and dicts."""
+def take_apart(value: Any, leaves: list[Any]) -> Any:
+    """How tuples, lists and dicts are nested, without what is in them, which goes to `leaves`."""
     if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from leaves(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
-    else:
-        yield value
+        return type(value), [take_apart(item, leaves) for item in value]
+    if isinstance(value, dict):
+        return type(value), [(key, take_apart(item, leaves)) for key, item in in_order(value)]
+    leaves.append(value)
+    return None
+
+
+def in_order(value: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    """Entries by name: in which order they were given says nothing."""
+    return sorted(value.items(), key=lambda entry: str(entry[0])) if len(value) > 1 else list(value.items())
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """What is in nested tuples, lists and dicts."""
+    leaves: list[Any] = []
+    take_apart(value, leaves)
+    return leaves
 
 
 def rebuild(value: Any, make: Callable[[Any], Any]) -> Any:
-    """The same nesting with each leaf replaced."""
+    """The same nesting with each leaf replaced, in the order of `leaves_of`."""
     if isinstance(value, (tuple, list)):
         items = [rebuild(item, make) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
-        return {key: rebuild(item, make) for key, item in value.items()}
+        made = {key: rebuild(item, make) for key, item in in_order(value)}
+        return {key: made[key] for key in value}
     return make(value)
 
 
 def realize_all(value: Any) -> None:
     """Compute all Tensors in a result."""
-    tensors = [leaf for leaf in leaves(value) if isinstance(leaf, Tensor)]
+    tensors = [leaf for leaf in leaves_of(value) if isinstance(leaf, Tensor)]
     if tensors:
         tensors[0].realize(*tensors[1:])
 
@@ -109,18 +133,31 @@ def spec_of(tensor: Tensor) -> InputSpec:
     return InputSpec(tensor.shape, tensor.dtype, tensor.device)
 
 
-def in_memory(tensor: Tensor) -> Buffer:
-    """The memory of an input, computed and in row order."""
+def in_memory(tensor: Tensor) -> Tensor:
+    """The tensor if it lies in memory in row order, else a copy that does. Constants get there without a kernel."""
+    if tensor.uop.op is Ops.CONST:
+        value = np.array([tensor.uop.arg])
+        return Tensor(value, tensor.device, tensor.dtype).reshape(())
     if not is_whole_buffer(tensor.uop):
         tensor.realize()
-    if not is_whole_buffer(tensor.uop):
-        tensor = Tensor.from_uop(UOp(Ops.CONTIGUOUS, tensor.dtype, (tensor.uop,))).realize()
+    return tensor if is_whole_buffer(tensor.uop) else tensor.clone().realize()
+
+
+def memory_of(tensor: Tensor) -> Buffer:
+    """The memory of a tensor that is `in_memory`."""
     return realize.buffer_of(tensor.uop)
 
 
 def same_constant(first: Any, second: Any) -> bool:
     """The same object, or equal values of one type: 1, 1.0 and True are three constants."""
     return first is second or (type(first) is type(second) and bool(first == second))
+
+
+def constant(leaf: Any) -> Any:
+    """An argument whose value is captured. Raises JitError for an array: it could change without being noticed."""
+    if isinstance(leaf, np.ndarray):
+        raise JitError("an argument is an array, whose values every replay would repeat; pass Tensor(array)")
+    return leaf
 
 
 # ---- capture ----------------------------------------------------------------------------------------------------
@@ -132,38 +169,32 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
     Each input gets memory of its own, so that two arguments that are the same tensor, or a tensor that the function
     also knows from elsewhere, are not mistaken for each other.
     """
-    originals = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    originals = [leaf for leaf in leaves_of((args, kwargs)) if isinstance(leaf, Tensor)]
     inputs = [stand_in(tensor) for tensor in originals]
     remaining = iter(inputs)
     own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf)
     launches: list[Launch] = []
-    memory = [realize.buffer_of(tensor.uop) for tensor in inputs]
+    before = UOp.buffer_count
     realize.observers.append(launches.append)
     try:
         result = function(*own_args, **own_kwargs)
         realize_all(result)
     finally:
         realize.observers.remove(launches.append)
-    write_back(originals, memory, launches)
-    captured = Capture((args, kwargs), memory, launches, result)
-    return captured, captured.first_result(originals)
+    captured = Capture((args, kwargs), [memory_of(tensor) for tensor in inputs], launches, result, before)
+    own = [in_memory(tensor) for tensor in originals]
+    captured.check_memory([memory_of(tensor) for tensor in own])
+    captured.write_back(originals)
+    return captured, captured.first_result(own)
 
 
 def stand_in(tensor: Tensor) -> Tensor:
     """A tensor with the same value in new memory."""
-    source = in_memory(tensor)
+    source = memory_of(in_memory(tensor))
     node = UOp.new_buffer(source.device, source.size, source.dtype)
     copy = Buffer(source.device, source.size, source.dtype).copyin(source.as_memoryview())
     realize.attach(node, copy)
     return Tensor.from_uop(node.reshape(tensor.shape))
-
-
-def write_back(originals: list[Tensor], memory: list[Buffer], launches: list[Launch]) -> None:
-    """An input that the function assigned to was assigned in its stand-in: bring that home."""
-    written = {id(launch.buffers[0]) for launch in launches}
-    for tensor, copy in zip(originals, memory):
-        if id(copy) in written:
-            in_memory(tensor).copyin(copy.as_memoryview())
 
 
 class Output(NamedTuple):
@@ -177,23 +208,25 @@ class Output(NamedTuple):
 class Capture:
     """Launches with their inputs and results as parameters."""
 
-    def __init__(self, arguments: Any, inputs: list[Buffer], launches: list[Launch], result: Any):
-        given = list(leaves(arguments))
+    def __init__(self, arguments: Any, inputs: list[Buffer], launches: list[Launch], result: Any, before: int):
+        given: list[Any] = []
+        self.nesting = take_apart(arguments, given)
         self.specs = [spec_of(leaf) if isinstance(leaf, Tensor) else None for leaf in given]
-        self.constants = [None if isinstance(leaf, Tensor) else leaf for leaf in given]
+        self.constants = [None if isinstance(leaf, Tensor) else constant(leaf) for leaf in given]
         self.launches = launches
         self.result = result
         self.inputs = inputs
-        written = {id(launch.buffers[0]) for launch in launches}
+        self.before = before  # BUFFERs up to this number were there when the function was called
+        self.written = {id(launch.buffers[0]) for launch in launches}
         self.fresh: list[Buffer] = []
-        self.outputs = {id(leaf): self.describe(leaf, written) for leaf in leaves(result)}
+        self.outputs = {id(leaf): self.describe(leaf) for leaf in leaves_of(result)}
         self.segments = link(launches)
         self.input_places = [self.places(buffer) for buffer in inputs]
         self.fresh_places = [self.places(buffer) for buffer in self.fresh]
         read = {id(buffer): buffer for launch in launches for buffer in launch.buffers}
         self.random_states = [buffer for buffer in read.values() if buffer in random.states]
 
-    def describe(self, leaf: Any, written: set[int]) -> Output | None:
+    def describe(self, leaf: Any) -> Output | None:
         """Where a returned Tensor's value comes from."""
         if leaf is None:
             return None
@@ -207,21 +240,12 @@ class Capture:
         for number, memory in enumerate(self.inputs):
             if memory is buffer:
                 return Output(leaf.uop, number, None)
-        if id(buffer) not in written or self.is_state(buffer):
+        if id(buffer) not in self.written or leaf.uop.base.arg.number <= self.before:  # state outlives a call
             return Output(leaf.uop, None, None)
         if not any(buffer is known for known in self.fresh):
             self.fresh.append(buffer)
         number = next(i for i, known in enumerate(self.fresh) if known is buffer)
         return Output(leaf.uop, None, number)
-
-    def is_state(self, buffer: Buffer) -> bool:
-        """Memory that is read before it is written outlives a call: it is state, not a result."""
-        for launch in self.launches:
-            if any(buffer is other for other in launch.buffers[1:]):
-                return True
-            if launch.buffers[0] is buffer:
-                return False
-        return False
 
     def places(self, buffer: Buffer) -> list[tuple[Segment, int, int]]:
         """Where a buffer stands among the launches' arguments."""
@@ -236,10 +260,13 @@ class Capture:
     # ---- replay
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
-        given = list(leaves((args, kwargs)))
+        given: list[Any] = []
+        if take_apart((args, kwargs), given) != self.nesting:
+            raise JitError("the arguments are nested or named otherwise than in the captured call; call reset()")
         self.check(given)
-        tensors = [leaf for leaf in given if isinstance(leaf, Tensor)]
-        memory = [in_memory(tensor) for tensor in tensors]
+        tensors = [in_memory(leaf) for leaf in given if isinstance(leaf, Tensor)]
+        memory = [memory_of(tensor) for tensor in tensors]
+        self.check_memory(memory)
         fresh = [Buffer(buffer.device, buffer.size, buffer.dtype) for buffer in self.fresh]
         for places, buffer in zip(self.input_places + self.fresh_places, memory + fresh):
             for segment, call, position in places:
@@ -252,8 +279,6 @@ class Capture:
 
     def check(self, given: list[Any]) -> None:
         """Raise JitError unless the arguments are what was captured, but for the inputs' values."""
-        if len(given) != len(self.specs):
-            raise JitError(f"captured with {len(self.specs)} arguments, called with {len(given)}")
         for number, (leaf, spec, constant) in enumerate(zip(given, self.specs, self.constants)):
             if spec is None:
                 if not same_constant(leaf, constant):
@@ -264,6 +289,17 @@ class Capture:
             elif not isinstance(leaf, Tensor) or spec_of(leaf) != spec:
                 found = tuple(spec_of(leaf)) if isinstance(leaf, Tensor) else type(leaf).__name__
                 raise JitError(f"argument {number} was captured as {tuple(spec)} and is {found} now; call reset()")
+
+    def check_memory(self, memory: list[Buffer]) -> None:
+        """Raise JitError if an input that the function assigns to may be another input, too."""
+        if any(id(buffer) in self.written for buffer in self.inputs) and len(set(map(id, memory))) < len(memory):
+            raise JitError("two arguments have the same memory, and the function assigns to one; pass a clone()")
+
+    def write_back(self, originals: list[Tensor]) -> None:
+        """What the function assigned to its inputs it assigned to their stand-ins: bring that home."""
+        for tensor, copy in zip(originals, self.inputs):
+            if id(copy) in self.written:
+                memory_of(in_memory(tensor)).copyin(copy.as_memoryview())
 
     def make_result(self, tensors: list[Tensor], fresh: list[Buffer]) -> Any:
         """The returned Tensors of this call, on this call's memory."""
