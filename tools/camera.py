@@ -6,21 +6,23 @@ python tools/camera.py street.mcap --topic /camera/image_raw --transport raw --l
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import cv2
 import rclpy
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage, Image
 
 from ros_node.messages import image_message
+from ros_node.process import OK, USER_MISTAKE, ask_to_end
 from tensor_engine.perception.errors import SourceError
 from tensor_engine.perception.frame import Frame
 from tensor_engine.perception.sources import SECOND_NS, Source, SourcedFrame, open_source
@@ -45,11 +47,12 @@ class Camera(Node):
         else:
             self._images = self.create_publisher(Image, self._topic, 10)
 
-    def wait_for_subscriber(self, seconds: float) -> None:
+    def wait_for_subscriber(self, seconds: float, ending: Event) -> None:
         """Waits until somebody listens, or for so long."""
         end = time.monotonic() + seconds
         while not self._images.get_subscription_count() and time.monotonic() < end:
-            rclpy.spin_once(self, timeout_sec=0.05)
+            if ending.wait(0.05):
+                return
 
     def show(self, sourced: SourcedFrame) -> None:
         """Publishes one image, after the time of its record where a clock is asked for."""
@@ -69,25 +72,28 @@ def in_transport(frame: Frame, transport: str) -> Frame:
     return Frame.from_file(file, stamp_ns=frame.stamp_ns, frame_id=frame.frame_id)
 
 
-def paced(source: Source, rate: float) -> Iterator[SourcedFrame]:
+def paced(source: Source, rate: float, ending: Event) -> Iterator[SourcedFrame]:
     """The frames, each when it is due; `rate` is how much faster than recorded."""
     begun, first = time.monotonic(), None
     for sourced in source.frames():
         first = sourced.time_ns if first is None else first
         due = begun + (sourced.time_ns - first) / SECOND_NS / rate
-        time.sleep(max(0.0, due - time.monotonic()))
+        if ending.wait(max(0.0, due - time.monotonic())):
+            return
         yield sourced
 
 
-def play(camera: Camera, source: Source, arguments: argparse.Namespace) -> int:
-    """Plays the recording once or again and again; how many images were shown."""
+def play(camera: Camera, source: Source, arguments: argparse.Namespace, ending: Event) -> int:
+    """Plays the recording once, or again and again; how many images were shown."""
     camera.advertise(next(iter(source.frames())).frame)
-    camera.wait_for_subscriber(arguments.wait)
+    camera.wait_for_subscriber(arguments.wait, ending)
     shown = 0
-    for _ in itertools.count() if arguments.loop else range(1):
-        for sourced in paced(source, arguments.rate):
+    while not ending.is_set():
+        for sourced in paced(source, arguments.rate, ending):
             camera.show(sourced)
             shown += 1
+        if not arguments.loop:
+            break
     return shown
 
 
@@ -105,22 +111,19 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Plays until the end or an interrupt."""
-    rclpy.init(args=sys.argv)
+    """Plays until the end or a signal; the exit code."""
+    ending = ask_to_end()
+    rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
     arguments = parse(rclpy.utilities.remove_ros_args(sys.argv)[1:])
     camera = Camera(arguments.topic, arguments.transport, arguments.clock)
     try:
-        shown = play(camera, open_source(arguments.recording), arguments)
-        camera.get_logger().info(f"showed {shown} images")
+        shown = play(camera, open_source(arguments.recording), arguments, ending)
     except SourceError as error:
         camera.get_logger().fatal(str(error))
-        return 2
-    except KeyboardInterrupt:
-        pass
-    finally:
-        camera.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+        return USER_MISTAKE
+    camera.get_logger().info(f"showed {shown} images")
+    rclpy.shutdown()
+    return OK
 
 
 if __name__ == "__main__":

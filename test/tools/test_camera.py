@@ -1,5 +1,6 @@
 """The camera that plays recordings, in a process of its own."""
 
+import signal
 import sys
 
 import cv2
@@ -41,6 +42,10 @@ def play(recording, kind, topic, *options):
             enough = (lambda: len(images) > 4) if "--loop" in options else (lambda: camera.process.poll() is not None)
             one.until(enough, "the recording to be played")
             one.spin(0.2)
+            camera.end(signal.SIGINT)
+            code, output = camera.wait()
+    assert code == 0
+    assert "Traceback" not in output
     return images, times
 
 
