@@ -6,7 +6,7 @@ only replace the addresses of inputs and results and launch; no graph is built, 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -174,14 +174,14 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
     remaining = iter(inputs)
     own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf)
     launches: list[Launch] = []
-    before = UOp.buffer_count
+    state = {id(buffer): buffer for buffer in realize.buffers.values()}
     realize.observers.append(launches.append)
     try:
         result = function(*own_args, **own_kwargs)
         realize_all(result)
     finally:
         realize.observers.remove(launches.append)
-    captured = Capture((args, kwargs), [memory_of(tensor) for tensor in inputs], launches, result, before)
+    captured = Capture((args, kwargs), [memory_of(tensor) for tensor in inputs], launches, result, state)
     own = [in_memory(tensor) for tensor in originals]
     captured.check_memory([memory_of(tensor) for tensor in own])
     captured.write_back(originals)
@@ -208,7 +208,9 @@ class Output(NamedTuple):
 class Capture:
     """Launches with their inputs and results as parameters."""
 
-    def __init__(self, arguments: Any, inputs: list[Buffer], launches: list[Launch], result: Any, before: int):
+    def __init__(
+        self, arguments: Any, inputs: list[Buffer], launches: list[Launch], result: Any, state: Container[int]
+    ):
         given: list[Any] = []
         self.nesting = take_apart(arguments, given)
         self.specs = [spec_of(leaf) if isinstance(leaf, Tensor) else None for leaf in given]
@@ -216,18 +218,17 @@ class Capture:
         self.launches = launches
         self.result = result
         self.inputs = inputs
-        self.before = before  # BUFFERs up to this number were there when the function was called
         self.written = {id(launch.buffers[0]) for launch in launches}
         self.fresh: list[Buffer] = []
-        self.outputs = {id(leaf): self.describe(leaf) for leaf in leaves_of(result)}
+        self.outputs = {id(leaf): self.describe(leaf, state) for leaf in leaves_of(result)}
         self.segments = link(launches)
         self.input_places = [self.places(buffer) for buffer in inputs]
         self.fresh_places = [self.places(buffer) for buffer in self.fresh]
         read = {id(buffer): buffer for launch in launches for buffer in launch.buffers}
         self.random_states = [buffer for buffer in read.values() if buffer in random.states]
 
-    def describe(self, leaf: Any) -> Output | None:
-        """Where a returned Tensor's value comes from."""
+    def describe(self, leaf: Any, state: Container[int]) -> Output | None:
+        """Where a returned Tensor's value comes from. `state`: ids of the memory that was there before the call."""
         if leaf is None:
             return None
         if not isinstance(leaf, Tensor):
@@ -240,7 +241,7 @@ class Capture:
         for number, memory in enumerate(self.inputs):
             if memory is buffer:
                 return Output(leaf.uop, number, None)
-        if id(buffer) not in self.written or leaf.uop.base.arg.number <= self.before:  # state outlives a call
+        if id(buffer) not in self.written or id(buffer) in state:
             return Output(leaf.uop, None, None)
         if not any(buffer is known for known in self.fresh):
             self.fresh.append(buffer)
