@@ -22,7 +22,7 @@ x, y = UPat.var("x"), UPat.var("y")
 def decompose(sink: UOp, renderer: Renderer) -> UOp:
     """Only operations that `renderer` has are left."""
     sink = walk_rewrite(sink, pm_casts)
-    sink = graph_rewrite(sink, pm_bfloat16)
+    sink = graph_rewrite(sink, pm_storage_only, renderer)
     sink = graph_rewrite(sink, pm_target, renderer)
     sink = walk_rewrite(sink, pm_division)
     return graph_rewrite(sink, pm_last, renderer)
@@ -58,27 +58,27 @@ pm_casts = PatternMatcher(
 )
 
 
-# ---- bfloat16: kept in memory, computed as float32 -----------------------------------------------------------------
+# ---- types that the target only stores: computed as float32 --------------------------------------------------------
 
 
-def in_float32(node: UOp) -> UOp | None:
-    if not any(s.dtype.scalar() is dtypes.bfloat16 for s in (node, *node.src)):
+def in_float32(node: UOp, ctx: Renderer) -> UOp | None:
+    """Arithmetic on float32 in place of a type that is only stored."""
+    if not any(s.dtype.scalar() in ctx.storage_only for s in (node, *node.src)):
         return None
-    wide = tuple(s.cast(dtypes.float32) if s.dtype.scalar() is dtypes.bfloat16 else s for s in node.src)
-    dtype = dtypes.float32.vec(node.dtype.count) if node.dtype.scalar() is dtypes.bfloat16 else node.dtype
+    wide = tuple(s.cast(dtypes.float32) if s.dtype.scalar() in ctx.storage_only else s for s in node.src)
+    dtype = dtypes.float32.vec(node.dtype.count) if node.dtype.scalar() in ctx.storage_only else node.dtype
     return UOp(node.op, dtype, wide, node.arg).cast(node.dtype)
 
 
-def cast_through_float32(node: UOp, x: UOp) -> UOp | None:
-    """Casts between bfloat16 and anything but float32 take a step at float32."""
-    if dtypes.bfloat16 not in (node.dtype.scalar(), x.dtype.scalar()):
-        return None
-    if dtypes.float32 in (node.dtype.scalar(), x.dtype.scalar()):
+def cast_through_float32(node: UOp, x: UOp, ctx: Renderer) -> UOp | None:
+    """Casts between such a type and anything but float32 take a step at float32."""
+    types = (node.dtype.scalar(), x.dtype.scalar())
+    if ctx.storage_only.isdisjoint(types) or dtypes.float32 in types:
         return None
     return x.cast(dtypes.float32).cast(node.dtype)
 
 
-pm_bfloat16 = PatternMatcher(
+pm_storage_only = PatternMatcher(
     [
         (UPat(GroupOp.ALU, name="node"), in_float32),
         (UPat(Ops.CAST, name="node", src=(x,)), cast_through_float32),

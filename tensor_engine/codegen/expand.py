@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 
+from tensor_engine.codegen.simplify import pm_written_out
 from tensor_engine.uop.op import AxisType, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.symbolic import pm_symbolic
 from tensor_engine.uop.uop import UOp, as_index
 from tensor_engine.uop.upat import PatternMatcher, UPat
 
@@ -58,4 +58,4 @@ pm_expand = PatternMatcher(
 
 def expand(sink: UOp) -> UOp:
     """No UPCAST or UNROLL loop is left; indices are simplified again."""
-    return graph_rewrite(graph_rewrite(sink, pm_expand), pm_symbolic)
+    return graph_rewrite(graph_rewrite(sink, pm_expand), pm_written_out)

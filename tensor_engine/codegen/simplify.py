@@ -159,6 +159,8 @@ pm_gates = PatternMatcher(
     ]
 )
 
+# what simplifies a kernel once its loops are written out
+pm_written_out = pm_symbolic + pm_gates
 pm_simplify = pm_symbolic + pm_float_operands + pm_ranges + pm_load_collapse + pm_gates
 
 

@@ -6,10 +6,11 @@ elements picks its lanes from several vectors. Any other access is done lane by 
 """
 from __future__ import annotations
 
+from tensor_engine.codegen.simplify import pm_written_out
 from tensor_engine.uop.linear_form import LinearForm, linear_form, rebuild, weighted_sum
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.symbolic import pm_symbolic, simplify
+from tensor_engine.uop.symbolic import simplify
 from tensor_engine.uop.uop import UOp, as_index
 
 # Of elements further apart than this, lanes are loaded one by one.
@@ -21,7 +22,7 @@ def vectorize(sink: UOp, masked_memory: bool) -> UOp:
     loops = [n for n in sink.toposort() if n.op is Ops.RANGE and n.arg[1] is AxisType.VECTOR]
     for loop in loops:
         sink = Vectorizer(loop, masked_memory).vectorize(sink)
-    return graph_rewrite(sink, pm_symbolic) if loops else sink
+    return graph_rewrite(sink, pm_written_out) if loops else sink
 
 
 class Vectorizer:
