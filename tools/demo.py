@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 
 import cv2
-from demo_view import Seen, Show, Times
+from demo_view import DemoFailed, Seen, Show, Times
 from rich.console import Console
 from rich.live import Live
 
 from tensor_engine.perception.draw import annotate
+from tensor_engine.perception.errors import ModelError, SourceError
 from tensor_engine.perception.pipeline import Pipeline
 from tensor_engine.perception.replay import Outcome, replay
 from tensor_engine.perception.sources import Source
@@ -43,7 +44,7 @@ def main() -> int:
     try:
         with Live(get_renderable=seen.picture, console=console, refresh_per_second=8, transient=True):
             perform(show, out, seen, options.without_ros)
-    except Exception as error:
+    except (DemoFailed, ModelError, SourceError) as error:
         console.print(f"[red]the demo failed:[/] {error}")
         return 1
     pictures = write_pictures(show.source, seen, out)

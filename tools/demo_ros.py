@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import rclpy
-from demo_view import STATISTICS, Seen, Show
+from demo_view import STATISTICS, DemoFailed, Seen, Show
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Writer
@@ -30,10 +30,6 @@ PATIENCE = 300.0  # seconds for any one step; compiling is the longest
 STOP = 10.0  # seconds for the node to end after SIGINT
 
 Child = subprocess.Popen[bytes]
-
-
-class DemoFailed(Exception):
-    """What did not go as it should, and where to read more."""
 
 
 def play(show: Show, out: Path, seen: Seen) -> None:

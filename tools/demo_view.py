@@ -18,6 +18,10 @@ from tensor_engine.perception.timing import percentile
 STATISTICS = ("last", "p50", "p99", "max")
 
 
+class DemoFailed(Exception):
+    """What did not go as it should, and where to read more."""
+
+
 @dataclass(frozen=True)
 class Show:
     """A recording, a model and, unless it is the model's own, a card."""
