@@ -134,11 +134,12 @@ def run_numpy(program: Program) -> list[np.ndarray]:
     return [values[o] for o in program.outputs]
 
 
-def run_engine(program: Program, device: str) -> list[np.ndarray]:
-    """The outputs by the engine, all in one schedule."""
+def run_engine(program: Program, device: str, store_all: bool = False) -> list[np.ndarray]:
+    """The outputs by the engine, all in one schedule; `store_all`: with a kernel for every step."""
     values = [Tensor(a, device=device) for a in program.inputs]
     for name, operands, arg in program.steps:
-        values.append(ALL[name].engine(*(values[o] for o in operands), arg))
+        value = ALL[name].engine(*(values[o] for o in operands), arg)
+        values.append(value.contiguous() if store_all else value)
     outputs = [values[o] for o in program.outputs]
     outputs[0].realize(*outputs[1:])
     return [o.numpy() for o in outputs]
