@@ -25,7 +25,7 @@ from tensor_engine.mixin import random
 from tensor_engine.mixin.elementwise import narrowest_int
 from tensor_engine.mixin.movement import as_sequence
 from tensor_engine.uop import provenance
-from tensor_engine.uop.op import Ops
+from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
 Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
@@ -149,10 +149,15 @@ class Tensor(random.RandomMixin):
     # ---- values
 
     def realize(self, *others: Tensor) -> Tensor:
-        """Compute this and the others now, in one schedule. Returns this."""
-        from tensor_engine.engine.realize import realize
+        """Compute this and the others now, in one schedule. Returns this.
+
+        What was made of a value that this overwrites is computed along.
+        """
+        from tensor_engine.engine.realize import is_realized, realize
 
         tensors = [self, *others]
+        if any(not is_realized(tensor.uop) for tensor in tensors):
+            tensors += readers_of_old_values(tensors)
         for tensor, node in zip(tensors, realize(*[tensor.uop for tensor in tensors])):
             tensor.uop = node
         return self
@@ -214,7 +219,8 @@ class Tensor(random.RandomMixin):
     def assign(self, value: Tensor | Data) -> Tensor:
         """Write `value` into this tensor's own memory, once it is realised. Returns this.
 
-        What was made of the old value must be realised before, or together with this. Raises ValueError if the type
+        Only this tensor changes: others that were made of it, views and clones too, keep the old value. An assignment
+        that is still to be carried out is carried out now, unless `value` is made of it. Raises ValueError if the type
         or the device is another, the shape doesn't broadcast to this one, or this is a part of another tensor.
         """
         new = value if isinstance(value, Tensor) else Tensor(value, self.device, self.dtype)
@@ -223,6 +229,8 @@ class Tensor(random.RandomMixin):
         if new.uop.device not in (None, self.device):
             raise ValueError(f"can't assign values on {new.device} to a tensor on {self.device}: use .to")
         new = new.expand(self.shape)
+        if self.uop.op is Ops.ASSIGN and self.uop not in new.uop.toposort():
+            self.realize()
         target = self._memory()
         if target is None:
             self.uop = new.uop
@@ -249,7 +257,7 @@ class Tensor(random.RandomMixin):
 
     def clone(self) -> Tensor:
         """The values in memory of their own."""
-        return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+        return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), "copy"))
 
     def __setitem__(self, indices: Any, value: Tensor | Data) -> None:
         """`x[i] = value` for ints, slices and None: x becomes the tensor with `value` in these places.
@@ -335,7 +343,7 @@ class Tensor(random.RandomMixin):
         """
         from tensor_engine.uop.gradient import GradientError, compute_gradient
 
-        floats = [t for t in map(weakref.ref.__call__, list(alive)) if t is not None and t.dtype.kind == "f"]
+        floats = [tensor for tensor in tensors_in_scope() if tensor.dtype.kind == "f"]
         found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [t.uop for t in floats if t is not self])
         if len(found) == 1:
             raise GradientError("this depends on no tensor any more: call backward() before realize()")
@@ -364,8 +372,39 @@ class Tensor(random.RandomMixin):
             Tensor.training = before
 
 
+def is_memory(node: UOp) -> bool:
+    """True for memory and views of it, asked for once more or not."""
+    while node.op in GroupOp.MOVEMENT or node.op in (Ops.CONTIGUOUS, Ops.DETACH):
+        node = node.src[0]
+    return node.op is Ops.BUFFER
+
+
 # every Tensor that there is
 alive: set[weakref.ref[Tensor]] = set()
+
+
+def tensors_in_scope() -> list[Tensor]:
+    """Every Tensor that there is."""
+    return [tensor for tensor in [entry() for entry in list(alive)] if tensor is not None]
+
+
+def readers_of_old_values(tensors: list[Tensor]) -> list[Tensor]:
+    """The other tensors in scope that need what realizing `tensors` overwrites; views of it become copies."""
+    from tensor_engine.engine.realize import nodes_reading, pending_assignments
+
+    readers: list[Tensor] = []
+    while assignments := pending_assignments([tensor.uop for tensor in tensors + readers]):
+        known = {id(tensor) for tensor in tensors + readers}
+        others = [tensor for tensor in tensors_in_scope() if id(tensor) not in known]
+        reading = nodes_reading([tensor.uop for tensor in others], assignments)
+        found = [tensor for tensor in others if tensor.uop in reading]
+        if not found:
+            break
+        for tensor in found:
+            if is_memory(tensor.uop):
+                tensor.uop = UOp(Ops.CONTIGUOUS, tensor.dtype, (tensor.uop,), "copy")
+        readers += found
+    return readers
 
 
 def is_whole_buffer(node: UOp) -> bool:

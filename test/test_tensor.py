@@ -10,6 +10,7 @@ import pytest
 from mixin.evaluate import evaluate
 
 from tensor_engine import Context, GlobalCounters, Tensor, dtypes
+from tensor_engine.engine.realize import buffer_of
 from tensor_engine.uop import provenance
 from tensor_engine.uop.uop import UOp
 
@@ -252,11 +253,11 @@ def test_writing_that_cannot_be():
 
 def test_assign():
     x = Tensor([1.0, 2.0]).realize()
-    memory, r = x.uop, x + 10
+    memory, r = buffer_of(x.uop), x + 10
     x.assign(x * 3)
     Tensor.realize(r, x)
     assert (r.tolist(), x.tolist()) == ([11, 12], [3, 6])
-    assert x.uop is memory
+    assert buffer_of(x.uop) is memory
     x.assign(x + 1).assign(x * 2)
     assert x.tolist() == [8, 14]
     assert x.assign(5).tolist() == [5, 5]

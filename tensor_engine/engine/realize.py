@@ -59,14 +59,33 @@ def realize(*roots: UOp) -> list[UOp]:
     """Run what has to run; the same values as (views of) buffers."""
     todo = [root for root in roots if not is_realized(root) and root not in realized]
     if todo:
-        run(todo)
+        run(list(dict.fromkeys([*pending_assignments(todo), *todo])))
     return [realized.get(root, root) for root in roots]
+
+
+def pending_assignments(roots: list[UOp]) -> list[UOp]:
+    """The assignments that computing `roots` will carry out, in their order."""
+    pending = UOp.sink(*roots).toposort(lambda node: node not in realized)
+    return [node for node in pending if node.op is Ops.ASSIGN and node not in realized]
+
+
+def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
+    """Of all nodes below `roots`, those that need the memory that `assignments` write as it was before."""
+    written = {node.src[0].base for node in assignments}
+    found: set[UOp] = set()
+    for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in assignments):
+        operands = node.src[1:] if node.op is Ops.ASSIGN else node.src
+        reads = node in written or realized.get(node, node).base in written or not found.isdisjoint(operands)
+        if reads and node not in assignments:
+            found.add(node)
+    return found
 
 
 def run(roots: list[UOp]) -> None:
     """Schedule and run `roots`, and remember where they are."""
     schedule = create_schedule(roots, realized, Device.DEFAULT)
-    results = [view_of_result(root, tidy, schedule.memory) for root, tidy in zip(roots, schedule.roots)]
+    written = {tidy: next_version(tidy.src[0]) for tidy in schedule.roots if tidy.op is Ops.ASSIGN}
+    results = [view_of_result(r, tidy, {**schedule.memory, **written}) for r, tidy in zip(roots, schedule.roots)]
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
     for node, offset in plan.offsets.items():
@@ -83,20 +102,34 @@ def already_used(linear: UOp) -> list[UOp]:
 
 def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:
     """Where the value of a root will be, in its shape."""
-    if tidy.op is Ops.ASSIGN:
-        return tidy.src[0]
     if tidy in memory:
         return memory[tidy].reshape(root.shape)
+    below = tidy
+    while below.op in GroupOp.MOVEMENT and below not in memory:
+        below = below.src[0]
+    value = memory[below].reshape(below.shape) if below in memory else below
+    return moved_like(tidy, below, value)
+
+
+def moved_like(view: UOp, below: UOp, value: UOp) -> UOp:
+    """The movement operations from `below` up to `view`, on `value`."""
     moves: list[UOp] = []
-    while tidy.op in GroupOp.MOVEMENT and tidy not in memory:
-        moves.append(tidy)
-        tidy = tidy.src[0]
-    value = tidy.src[0] if tidy.op is Ops.ASSIGN else memory.get(tidy, tidy)
-    if tidy in memory:
-        value = value.reshape(tidy.shape)
+    while view is not below:
+        moves.append(view)
+        view = view.src[0]
     for move in reversed(moves):
         value = value.movement(move.op, move.arg)
     return value
+
+
+def next_version(view: UOp) -> UOp:
+    """The same view of the same memory when it has another content.
+
+    It is another BUFFER, so that what was computed from the old content isn't taken to be computed from the new.
+    """
+    base = view.base
+    after = attach(UOp.new_buffer(base.arg.device, base.arg.size, base.dtype), buffer_of(base))
+    return moved_like(view, base, after)
 
 
 def run_linear(linear: UOp, values: dict[str, int]) -> None:

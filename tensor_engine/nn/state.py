@@ -73,12 +73,10 @@ def safe_save(tensors: Mapping[str, Tensor], path: str | Path, metadata: dict[st
     from safetensors import TensorSpec, serialize_file
 
     arrays = {name: stored_array(tensor) for name, tensor in tensors.items()}
-    entries = {
-        name: TensorSpec(
-            dtype=tensors[name].dtype.name, shape=list(tensors[name].shape), data_ptr=array.ctypes.data, data_len=array.nbytes
-        )
-        for name, array in arrays.items()
-    }
+    entries = {}
+    for name, tensor in tensors.items():
+        dtype, shape, array = tensor.dtype.name, list(tensor.shape), arrays[name]
+        entries[name] = TensorSpec(dtype=dtype, shape=shape, data_ptr=array.ctypes.data, data_len=array.nbytes)
     serialize_file(entries, str(path), metadata)
 
 

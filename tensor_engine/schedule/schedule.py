@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tensor_engine.helpers import SPEC, dedup, prod
+from tensor_engine.schedule.old_values import keep_old_values
 from tensor_engine.schedule.rangeify import Index, flat_index, kernel_loops, moved_index
 from tensor_engine.schedule.stores import StoreChooser
 from tensor_engine.schedule.tidy import tidy_tensors
@@ -53,23 +54,40 @@ def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp], default_devic
     `realized` holds nodes that are in memory already, with the BUFFER that has them. What is made of constants alone
     is computed on `default_device`. Raises ValueError when an assignment needs the value that another one overwrites.
     """
-    roots = [tidy_tensors(root, realized) for root in roots]
+    sink = keep_old_values(tidy_tensors(UOp.sink(*roots), realized))
     if SPEC:
-        check_tensor_graph(UOp.sink(*roots))
-    values = bound_values(roots)
-    stores = Stores(default_device)
-    for node in StoreChooser(roots).choose():
+        check_tensor_graph(sink)
+    roots = list(sink.src)
+    stores = plan_stores(StoreChooser(roots).choose(), default_device)
+    linear = UOp(Ops.LINEAR, src=tuple(step.operation for step in stores.steps))
+    return Schedule(linear, roots, stores.memory, bound_values(sink))
+
+
+def plan_stores(nodes: list[UOp], default_device: str, aside: frozenset[UOp] = frozenset()) -> Stores:
+    """The steps that store `nodes`, in order.
+
+    Where assignments wait for each other, each to read what another one overwrites, their values go `aside` first.
+    """
+    stores = Stores(default_device, aside)
+    for node in nodes:
         with provenance.blame(node):
             stores.add(node)
     add_dependencies(stores.steps)
-    linear = UOp(Ops.LINEAR, src=tuple(step.operation for step in in_order(stores.steps)))
-    return Schedule(linear, roots, stores.memory, values)
+    ordered = in_order(stores.steps)
+    done = {step.node for step in ordered}
+    waiting = frozenset(node for node in nodes if node.op is Ops.ASSIGN and node not in done)
+    if len(ordered) == len(stores.steps):
+        stores.steps = ordered
+        return stores
+    if waiting <= aside:
+        raise ValueError("assignments each need the value that another one overwrites; realize one of them first")
+    return plan_stores(nodes, default_device, aside | waiting)
 
 
-def bound_values(roots: list[UOp]) -> dict[str, int]:
+def bound_values(sink: UOp) -> dict[str, int]:
     """The values of the variables. Raises ValueError if one has two."""
     values: dict[str, int] = {}
-    for node in UOp.sink(*roots).toposort():
+    for node in sink.toposort():
         if node.op is Ops.BIND:
             name, value = node.src[0].arg[0], node.src[1].arg
             if values.setdefault(name, value) != value:
@@ -81,10 +99,13 @@ def bound_values(roots: list[UOp]) -> dict[str, int]:
 
 
 class Stores:
-    """Makes the steps that store one node after another; `memory` is where each of them then lies."""
+    """Makes the steps that store one node after another; `memory` is where each of them then lies.
 
-    def __init__(self, default_device: str):
-        self.default_device = default_device
+    The values of the assignments in `aside` are stored elsewhere first.
+    """
+
+    def __init__(self, default_device: str, aside: frozenset[UOp]):
+        self.default_device, self.aside = default_device, aside
         self.memory: dict[UOp, UOp] = {}
         self.steps: list[Step] = []
 
@@ -93,7 +114,7 @@ class Stores:
         if node.op is Ops.ASSIGN:
             self.assign(node)
         elif node.op is Ops.CALL:
-            self.memory[node] = self.memory[node.src[0]]
+            self.memory[node] = self.memory.get(node.src[0], node.src[0].base)
             self.steps.append(call_step(node, self.memory))
         elif node.op is Ops.COPY:
             self.copy(node)
@@ -124,7 +145,7 @@ class Stores:
         """Store a value over (a view of) a buffer; by way of other memory if it reads what it overwrites."""
         target, value = node.src
         loops = self.loops_into(target, value)
-        if reads_elsewhere(loops, target.base):
+        if node in self.aside or reads_elsewhere(loops, target.base):
             aside = self.compute(value, value)
             loops = self.loops_into(target, aside.reshape(node.shape))
         self.steps.append(kernel_step(node, loops, target.base))
@@ -209,7 +230,7 @@ def nodes_above_assignments(steps: list[Step]) -> dict[UOp, set[UOp]]:
 
 
 def in_order(steps: list[Step]) -> list[Step]:
-    """The steps sorted by their dependencies, otherwise as they come."""
+    """The steps sorted by their dependencies, otherwise as they come; those that wait for each other are left out."""
     blocked = [len(step.after) for step in steps]
     users: dict[int, list[int]] = {}
     for number, step in enumerate(steps):
@@ -224,8 +245,6 @@ def in_order(steps: list[Step]) -> list[Step]:
             blocked[user] -= 1
             if blocked[user] == 0:
                 heapq.heappush(ready, user)
-    if len(ordered) != len(steps):
-        raise ValueError("two assignments each need the value that the other one overwrites; realize one of them first")
     return ordered
 
 

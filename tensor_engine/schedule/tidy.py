@@ -80,7 +80,8 @@ pm_tidy = PatternMatcher(
         (UPat(Ops.EXPAND, name="node", src=(UPat(Ops.EXPAND, name="below"),)), merge),
         (UPat(Ops.PERMUTE, name="node", src=(UPat(Ops.PERMUTE, name="below"),)), merge_permutes),
         (UPat(Ops.REDUCE_AXIS, name="node", src=(UPat(Ops.REDUCE_AXIS, name="below"),)), merge_reduces),
-        (UPat(Ops.CONTIGUOUS, src=(UPat(name="below", where=is_whole_buffer),)), lambda below: below),
+        (UPat(Ops.CONTIGUOUS, name="node", src=(UPat(name="below", where=is_whole_buffer),)),
+         lambda node, below: below if node.arg is None else None),
         (UPat(Ops.COPY, src=(below, UPat(Ops.DEVICE, name="device"))),
          lambda below, device: below if below.device == device.arg else None),
     ]

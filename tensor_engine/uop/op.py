@@ -31,7 +31,7 @@ class Ops(Enum):
 
     # ---- tensors
     REDUCE_AXIS = auto()  # arg: (ADD | MUL | MAX, axes); the axes stay with size 1
-    CONTIGUOUS = auto()  # store here
+    CONTIGUOUS = auto()  # store here; arg "copy": even what is in memory already
     DETACH = auto()  # no gradient flows through
     CONTIGUOUS_BACKWARD = auto()  # store the gradient here
     COPY = auto()  # src: (value, DEVICE). To another device
