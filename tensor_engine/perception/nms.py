@@ -40,11 +40,11 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """
     values = values.contiguous()
     keys = values.bitcast(dtypes.int32).contiguous()
-    cut = run_kernel(partial(find_cut, count=count), keys[:1] * 0, keys)
-    slots = run_kernel(collect, Tensor.arange(count + 2) * cut.eq(-1).cast(dtypes.int32), keys, cut)
-    places = slots[:count]
-    found = (Tensor.arange(count) < slots[count + 1]).where(values[places], 0.0)
-    best, order = found.topk(count)
+    cut = run_kernel(partial(find_cut, count=count), 1, dtypes.int32, keys)
+    slots = run_kernel(collect, count + 2, dtypes.int32, keys, cut)
+    is_filled = Tensor.arange(count) < slots[count + 1]
+    places = is_filled.where(slots[:count], 0).contiguous()
+    best, order = is_filled.where(values[places], 0.0).topk(count)
     return best, places[order].contiguous()
 
 
@@ -75,4 +75,4 @@ def keep_greedily(alive: Tensor, rivals: Tensor) -> Tensor:
 
     alive bool [K]; rivals bool [K, K], symmetric. Candidate i stays if it is alive and no kept j < i is its rival.
     """
-    return run_kernel(suppress, alive.cast(dtypes.uint8), rivals).cast(dtypes.bool)
+    return run_kernel(suppress, alive.shape[0], dtypes.bool, alive, rivals)
