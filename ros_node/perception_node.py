@@ -15,7 +15,7 @@ def main(args: list[str] | None = None, **options: Any) -> int:
     try:
         from ros_node.serve import serve
     except ModuleNotFoundError as error:
-        print(f"perception_node: {error}; ROS 2 packages come from apt (ros-$ROS_DISTRO-…)", file=sys.stderr)
+        print(f"perception_node: {error}. ROS 2 packages come from apt as ros-$ROS_DISTRO-NAME", file=sys.stderr)
         return process.USER_MISTAKE
     return serve(ending, args, **options)
 
