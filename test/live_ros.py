@@ -18,7 +18,7 @@ from typing import Any
 REPOSITORY = Path(__file__).parent.parent
 PROFILE = REPOSITORY / "config" / "fastdds_images.xml"
 FAKE_NODE = REPOSITORY / "test" / "ros_node" / "fake_node.py"
-PATIENCE = 20.0  # seconds that a loaded machine is given for anything to happen
+PATIENCE = 60.0  # seconds that a loaded machine is given for anything to happen
 
 # Read when the first participant of this process is made.
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(PROFILE)

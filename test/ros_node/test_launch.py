@@ -62,7 +62,7 @@ class Launched:
 
     def end(self) -> tuple[int, str]:
         self.process.send_signal(signal.SIGINT)
-        output, _ = self.process.communicate(timeout=20)
+        output, _ = self.process.communicate(timeout=60)
         return self.process.returncode, output
 
     def kill(self) -> str:
@@ -88,6 +88,6 @@ def test_arguments_reach_the_node_with_their_types(prefix):
 def test_a_model_that_is_not_there_is_told(prefix):
     with reserve_domain() as domain:
         launched = Launched(prefix, domain, "model:=missing.onnx")
-        output, _ = launched.process.communicate(timeout=20)
+        output, _ = launched.process.communicate(timeout=60)
     assert "missing.onnx is no model" in output
     assert "exit code 2" in output

@@ -15,9 +15,9 @@ from sensor_msgs.msg import Image
 # What the fake pipeline is asked to do, for longer than a test waits, and the state in which the signal comes.
 MOMENTS = {
     "idle": ("", "running"),
-    "mid-load": ("load=60", "loading"),
-    "mid-compile": ("prepare=60", "compiling"),
-    "mid-inference": ("run=60", "running"),
+    "mid-load": ("load=600", "loading"),
+    "mid-compile": ("prepare=600", "compiling"),
+    "mid-inference": ("run=600", "running"),
 }
 
 
