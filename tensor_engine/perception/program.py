@@ -57,7 +57,7 @@ class DetectionProgram:
         """
         head = self.model.head
         image = network_input(buffer, self.layout, self.letterbox, self.model.card)
-        outputs = [output.contiguous() for output in self.model.network(image.contiguous())]
+        outputs = self.model.network(image)
 
         found = best_anchors(head.scores(outputs).contiguous(), allowed, thresholds[0:1], CANDIDATES)
         boxes = head.boxes(outputs, found.anchor).cast(dtypes.float32).contiguous()
