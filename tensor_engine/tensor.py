@@ -166,7 +166,8 @@ class Tensor(random.RandomMixin):
         """The memory that holds exactly these elements, in row order."""
         from tensor_engine.engine.realize import buffer_of
 
-        stored = self.realize()
+        # while training the graph stays: a loss may be looked at before backward()
+        stored = (Tensor.from_uop(self.uop) if Tensor.training else self).realize()
         if not is_whole_buffer(stored.uop):
             stored = stored.contiguous().realize()
         return buffer_of(stored.uop.base)
@@ -346,7 +347,10 @@ class Tensor(random.RandomMixin):
         floats = [tensor for tensor in tensors_in_scope() if tensor.dtype.kind == "f"]
         found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [t.uop for t in floats if t is not self])
         if len(found) == 1:
-            raise GradientError("this depends on no tensor any more: call backward() before realize()")
+            raise GradientError(
+                "this depends on no floating tensor (any more: what is realized forgets what it was made of, and so does,"
+                " outside of Tensor.train(), a value that was asked for)"
+            )
         for tensor in floats:
             if tensor.uop in found:
                 tensor._add_gradient(Tensor.from_uop(found[tensor.uop]))

@@ -16,8 +16,8 @@ from tensor_engine.engine import realize
 from tensor_engine.engine.realize import Launch
 from tensor_engine.helpers import DEBUG, JIT, GlobalCounters
 from tensor_engine.mixin import random
-from tensor_engine.tensor import Tensor, is_whole_buffer
-from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.tensor import Tensor, is_whole_buffer, tensors_in_scope
+from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
 Result = TypeVar("Result")
@@ -33,6 +33,9 @@ class TinyJit(Generic[Result]):
     Inputs are the Tensors among the arguments. All other arguments are constants: the captured kernels have their
     values inside, so calling with others raises JitError, as do Tensors of another shape, dtype or device. What the
     function returns must be Tensors (in tuples, lists or dicts) or None. `reset()` forgets the capture.
+
+    A replay writes over what the function assigned to, without a look at tensors that are yet to be computed from the
+    old values: realize those before.
     """
 
     def __init__(self, function: Callable[..., Result]):
@@ -226,6 +229,13 @@ class Capture:
         self.fresh_places = [self.places(buffer) for buffer in self.fresh]
         read = {id(buffer): buffer for launch in launches for buffer in launch.buffers}
         self.random_states = [buffer for buffer in read.values() if buffer in random.states]
+        self.changed = [weakref.ref(tensor) for tensor in tensors_in_scope() if self.changes(tensor)]
+
+    def changes(self, tensor: Tensor) -> bool:
+        """Is this a tensor that replays write over?"""
+        base = tensor.uop.base
+        buffer = realize.buffers.get(base) if base.op is Ops.BUFFER else None
+        return id(buffer) in self.written and not any(buffer is fresh for fresh in self.fresh)
 
     def describe(self, leaf: Any, state: Container[int]) -> Output | None:
         """Where a returned Tensor's value comes from. `state`: ids of the memory that was there before the call."""
@@ -276,7 +286,15 @@ class Capture:
             random.advance(state)
         for segment in self.segments:
             segment.run()
+        self.note_changes(tensors)
         return self.make_result(tensors, fresh)
+
+    def note_changes(self, tensors: list[Tensor]) -> None:
+        """What was computed from the content before is not computed from the content now."""
+        inputs = [tensor for tensor, memory in zip(tensors, self.inputs) if id(memory) in self.written]
+        known = [tensor for tensor in [entry() for entry in self.changed] if tensor is not None]
+        for tensor in [*inputs, *filter(self.changes, known)]:
+            tensor.uop = realize.next_version(tensor.uop)
 
     def check(self, given: list[Any]) -> None:
         """Raise JitError unless the arguments are what was captured, but for the inputs' values."""
@@ -317,7 +335,10 @@ class Capture:
                 base = nodes[output.result_number]
             elif output.input_number is not None:
                 base = tensors[output.input_number].uop.base
-            return Tensor.from_uop(output.node if base is None else on_other_memory(output.node, base))
+            node = output.node
+            if base is None and node.base.op is Ops.BUFFER:
+                return Tensor.from_uop(realize.next_version(node))
+            return Tensor.from_uop(node if base is None else realize.moved_like(node, node.base, base))
 
         return rebuild(self.result, remake)
 
@@ -325,17 +346,6 @@ class Capture:
         """The result of the capturing call itself, on memory that no replay will touch."""
         fresh = [Buffer(b.device, b.size, b.dtype).copyin(b.as_memoryview()) for b in self.fresh]
         return self.make_result(originals, fresh)
-
-
-def on_other_memory(node: UOp, base: UOp) -> UOp:
-    """The same view of another buffer."""
-    moves: list[UOp] = []
-    while node.op in GroupOp.MOVEMENT:
-        moves.append(node)
-        node = node.src[0]
-    for move in reversed(moves):
-        base = base.movement(move.op, move.arg)
-    return base
 
 
 # ---- launches, linked -------------------------------------------------------------------------------------------

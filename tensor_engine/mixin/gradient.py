@@ -31,7 +31,10 @@ class GradientMixin(ResizeMixin):
         found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [target.uop for target in targets])
         missing = [target for target in targets if target.uop not in found]
         if missing and not materialize_grads:
-            raise GradientError(f"this doesn't depend on the target of shape {missing[0].shape}, which has no gradient")
+            raise GradientError(
+                f"this doesn't depend on the target of shape {missing[0].shape} (any more: what is realized forgets what"
+                " it was made of, and so does, outside of Tensor.train(), a value that was asked for)"
+            )
         return [
             self.from_uop(found[target.uop]) if target.uop in found else target.const_like(0) for target in targets
         ]

@@ -50,7 +50,7 @@ def get_parameters(model: Any) -> list[Tensor]:
 
 
 def load_state_dict(model: Any, state_dict: Mapping[str, Tensor], strict: bool = True) -> None:
-    """Give the tensors of a model the values in `state_dict`, in the types and on the devices that they have.
+    """Give the tensors of a model the values in `state_dict`, in the types, memory and devices that they have.
 
     Raises KeyError for names that are missing or left over, unless not `strict`; ValueError for another shape.
     """
@@ -58,11 +58,11 @@ def load_state_dict(model: Any, state_dict: Mapping[str, Tensor], strict: bool =
     if strict and state.keys() != state_dict.keys():
         missing, unknown = state.keys() - state_dict.keys(), state_dict.keys() - state.keys()
         raise KeyError(f"the model lacks {sorted(unknown)}, the state lacks {sorted(missing)}; or pass strict=False")
-    for name in state.keys() & state_dict.keys():
+    for name in sorted(state.keys() & state_dict.keys()):
         tensor, value = state[name], state_dict[name]
         if value.numel() != tensor.numel() or value.squeeze().shape != tensor.squeeze().shape:
             raise ValueError(f"{name} has shape {tensor.shape} in the model and {value.shape} in the state")
-        tensor.replace(value.to(tensor.device).cast(tensor.dtype).reshape(tensor.shape)).realize()
+        tensor.assign(value.to(tensor.device).cast(tensor.dtype).reshape(tensor.shape)).realize()
 
 
 # ---- files ------------------------------------------------------------------------------------------------------
