@@ -70,12 +70,17 @@ def pending_assignments(roots: list[UOp]) -> list[UOp]:
 
 
 def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
-    """Of all nodes below `roots`, those that need the memory that `assignments` write as it was before."""
-    written = {node.src[0].base for node in assignments}
+    """Of all nodes below `roots`, those that need the memory that `assignments` write as it was before.
+
+    Of several assignments to the same memory each but the last is itself something that the next one overwrites.
+    """
+    last = {node.src[0].base: node for node in assignments}
+    overwritten = {node for node in assignments if node is not last[node.src[0].base]}
     found: set[UOp] = set()
     for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in assignments):
         operands = node.src[1:] if node.op is Ops.ASSIGN else node.src
-        reads = node in written or realized.get(node, node).base in written or not found.isdisjoint(operands)
+        reads = node in last or realized.get(node, node).base in last
+        reads = reads or not found.isdisjoint(operands) or not overwritten.isdisjoint(operands)
         if reads and node not in assignments:
             found.add(node)
     return found
