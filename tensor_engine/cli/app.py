@@ -14,6 +14,7 @@ from tensor_engine.cli.detect import detect
 from tensor_engine.cli.devices import devices
 from tensor_engine.cli.explain import explain
 from tensor_engine.cli.replay import replay
+from tensor_engine.device import Device
 from tensor_engine.helpers import DEBUG
 from tensor_engine.perception.errors import ModelError, SourceError
 from tensor_engine.perception.extras import MissingExtra
@@ -26,6 +27,10 @@ USER_ERRORS = (ModelError, SourceError, BadImage, MissingExtra)
 @click.version_option(package_name="tensor_engine", message="%(version)s")
 def app() -> None:
     """From camera bytes to detections in one captured program."""
+    try:
+        Device.DEFAULT  # noqa: B018 (reads the DEV setting)
+    except ValueError as error:
+        raise click.UsageError(f"DEV: {error}") from None
 
 
 for command in (detect, replay, bench, devices, explain):

@@ -37,4 +37,5 @@ def draw(image: np.ndarray, detection: Detection) -> None:
     left = max(0, min(x1, image.shape[1] - width))
     bottom = y1 if y1 > height + below else y1 + height + below
     cv2.rectangle(image, (left, bottom - height - below), (left + width, bottom), colour, cv2.FILLED)
-    cv2.putText(image, caption, (left, bottom - below // 2), cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, stroke, cv2.LINE_AA)
+    place = (left, bottom - below // 2)
+    cv2.putText(image, caption, place, cv2.FONT_HERSHEY_SIMPLEX, scale, BLACK, stroke, cv2.LINE_AA)

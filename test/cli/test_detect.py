@@ -13,6 +13,7 @@ import pytest
 from perception import bags
 from perception.detectors import fixed_detector
 
+from tensor_engine import Context
 from tensor_engine.cli import app, main
 from tensor_engine.perception import Pipeline
 from tensor_engine.perception.sources import open_source
@@ -202,6 +203,11 @@ def test_a_bag_without_images(toy, tmp_path, refused):
 ])
 def test_mistakes_in_options(toy, astronaut_path, option, value, says, refused):
     assert says in refused("detect", astronaut_path, "--model", toy, option, value)
+
+
+def test_a_device_that_does_not_exist(toy, astronaut_path, refused):
+    with Context(DEV="TPU"):
+        assert "there is no device 'TPU'" in refused("detect", astronaut_path, "--model", toy)
 
 
 def test_an_error_of_ours_has_code_1(capsys):

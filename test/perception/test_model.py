@@ -206,3 +206,13 @@ def test_broken_numbers_never_become_detections(tmp_path, rows, bad):
         assert (numbers[:, 3:] > numbers[:, 1:3]).all()
         one_class_is_minus_infinity = bad == -np.inf and rows == slice(6, 7)
         assert bool(found) == (anchors != slice(None) or one_class_is_minus_infinity)
+
+
+def test_the_device_may_be_chosen(tmp_path):
+    path = fixed_detector(tmp_path / "a.onnx", [yolov8_output()])
+    expected_here = Pipeline(path, score_threshold=0.8)(IMAGE).detections
+    other = Pipeline(path, score_threshold=0.8, device="CPU:C")(IMAGE).detections
+    assert [d.class_id for d in other] == [d.class_id for d in expected_here]
+    np.testing.assert_allclose([d.corners for d in other], [d.corners for d in expected_here], atol=1e-3)
+    with pytest.raises(ValueError, match="no device 'TPU'"):
+        Pipeline(path, device="TPU")
