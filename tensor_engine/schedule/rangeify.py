@@ -43,11 +43,19 @@ def flat_index(index: Index, shape: tuple[sint, ...]) -> UOp:
 
 
 def unflatten_index(flat: UOp, shape: tuple[sint, ...]) -> Index:
-    """The index of a row-major position."""
-    return tuple(
-        simplify((flat // stride) % size) if size != 1 else ZERO
-        for size, stride in zip(shape, strides_for_shape(shape))
-    )
+    """The index of a row-major position.
+
+    The outermost axis needs no remainder. That matters where `flat` can lie outside of the shape, behind a gate.
+    """
+    index: list[UOp] = []
+    outermost = True
+    for size, stride in zip(shape, strides_for_shape(shape)):
+        if size == 1:
+            index.append(ZERO)
+            continue
+        index.append(simplify(flat // stride if outermost else (flat // stride) % size))
+        outermost = False
+    return tuple(index)
 
 
 def reshape_index(index: Index, shape: tuple[sint, ...], below: tuple[sint, ...]) -> Index:
