@@ -49,7 +49,9 @@ def load_model(path: Path, card_path: Path | None = None, label_path: Path | Non
     except ModelError as error:
         raise ModelError(f"model {path}: {error}") from None
     labels = read_labels(label_path) if label_path else list(card.labels) or embedded_labels(network.metadata)
-    check_labels(labels, head.classes, path)
+    if labels and len(labels) != head.classes:
+        origin = label_path or (card_path if card.labels else "the model file itself")
+        raise ModelError(f"model {path} tells {head.classes} classes apart, but {origin} names {len(labels)}")
     return Model(card, network, head, labels)
 
 
@@ -59,9 +61,3 @@ def output_shapes(network: Network, path: Path) -> Shapes:
     if len(shapes) != len(network.output_shapes()):
         raise ModelError(f"model {path} has outputs whose size depends on the image; export it without suppression")
     return shapes
-
-
-def check_labels(labels: list[str], classes: int, path: Path) -> None:
-    """Raise ModelError unless there are no labels or one for each class."""
-    if labels and len(labels) != classes:
-        raise ModelError(f"model {path} tells {classes} classes apart, but there are {len(labels)} labels")
