@@ -1,0 +1,18 @@
+"""What the passes make of six kernels is what was agreed on; see golden_kernels.py for how to agree on something new."""
+from __future__ import annotations
+
+import pytest
+from codegen.golden_kernels import ABOUT, FOLDER, KERNELS, golden_text
+
+from tensor_engine.codegen.pipeline import PASSES
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_passes_make_what_is_agreed_on(name: str) -> None:
+    expected = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    assert golden_text(name) == expected, "if this is better: python test/codegen/golden_kernels.py"
+
+
+def test_every_file_has_a_kernel_and_every_pass_a_description() -> None:
+    assert {path.stem for path in FOLDER.glob("*.txt")} == set(KERNELS)
+    assert set(ABOUT) == {"schedule", *(step.name for step in PASSES)}
