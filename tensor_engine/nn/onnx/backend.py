@@ -39,7 +39,10 @@ class PreparedModel(BackendRep):
         """The outputs for the inputs, both in the order in which the model lists them."""
         weights = {weight.name for weight in self._model.graph.initializer}
         names = [i.name for i in self._model.graph.input if i.name not in weights]
-        feeds = {name: np.asarray(v) if isinstance(v, np.generic) else v for name, v in zip(names, inputs)}
+        feeds = {
+            name: np.asarray(v) if isinstance(v, np.generic) else v
+            for name, v in zip(names, inputs)
+        }
         outputs = self._runner(feeds)(feeds)
         return tuple(_as_array(value) for value in outputs.values())
 

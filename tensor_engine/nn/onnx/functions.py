@@ -12,7 +12,9 @@ from onnx import FunctionProto, ModelProto, NodeProto, TypeProto, inliner, shape
 
 from tensor_engine.nn.onnx.ops import find_operator
 
-DOMAIN = "tensor_engine.function"  # where definitions wait, as functions of the model, to be inlined
+DOMAIN = (
+    "tensor_engine.function"  # where definitions wait, as functions of the model, to be inlined
+)
 DEEPEST = 8  # a definition may use operators that have one, too
 
 
@@ -39,7 +41,9 @@ def _all_nodes(graph: onnx.GraphProto) -> Iterator[NodeProto]:
 def _definition_of(node: NodeProto, opsets: dict[str, int]) -> Any:
     """The specification of an operator that is not in the table, but is defined as a function."""
     opset = opsets.get(node.domain, 0)
-    if find_operator(node.domain, node.op_type, opset) or not onnx.defs.has(node.op_type, node.domain):
+    if find_operator(node.domain, node.op_type, opset) or not onnx.defs.has(
+        node.op_type, node.domain
+    ):
         return None
     try:
         schema: Any = onnx.defs.get_schema(node.op_type, opset, node.domain)

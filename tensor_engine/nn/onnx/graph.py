@@ -6,7 +6,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 from onnx.reference import ReferenceEvaluator
 
 from tensor_engine.nn.onnx.error import OnnxError
@@ -14,7 +22,14 @@ from tensor_engine.nn.onnx.ops import Operator, find_operator
 from tensor_engine.nn.onnx.value import Value, is_host
 from tensor_engine.tensor import Tensor
 
-RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+RANDOM = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
 
 
 @dataclass
@@ -76,7 +91,9 @@ class Graph:
     outputs: tuple[str, ...]
     constants: dict[str, np.ndarray]
     nodes: list[Node]
-    weights: dict[str, Tensor] = field(default_factory=dict)  # constants that went to the device, made on first use
+    weights: dict[str, Tensor] = field(
+        default_factory=dict
+    )  # constants that went to the device, made on first use
 
 
 def describe_node(proto: NodeProto, opset: int) -> str:
@@ -85,7 +102,9 @@ def describe_node(proto: NodeProto, opset: int) -> str:
     return f"{proto.op_type} (node {label}, domain {proto.domain or 'ai.onnx'}, opset {opset})"
 
 
-def parse_graph(proto: GraphProto, opsets: dict[str, int], outputs: Iterable[str] | None = None) -> Graph:
+def parse_graph(
+    proto: GraphProto, opsets: dict[str, int], outputs: Iterable[str] | None = None
+) -> Graph:
     """The graph of a model, as far as it is needed for the outputs (unless given, its own).
 
     Raises one OnnxError that lists every operator and attribute that is not supported.
@@ -94,7 +113,9 @@ def parse_graph(proto: GraphProto, opsets: dict[str, int], outputs: Iterable[str
     names = tuple(o.name for o in proto.output) if outputs is None else tuple(outputs)
     graph = _Parser(opsets, problems).graph(proto, names)
     if problems:
-        raise OnnxError("the model needs what is not supported:\n" + "\n".join(f"  {p}" for p in problems))
+        raise OnnxError(
+            "the model needs what is not supported:\n" + "\n".join(f"  {p}" for p in problems)
+        )
     return graph
 
 
@@ -141,7 +162,9 @@ class _Parser:
             return None
         for name in attributes:
             if not operator.has_attribute(name):
-                self.problems.append(f"attribute '{name}' of operator {describe_node(proto, opset)}")
+                self.problems.append(
+                    f"attribute '{name}' of operator {describe_node(proto, opset)}"
+                )
         return Node(proto, opset, operator, attributes)
 
     def attribute(self, proto: AttributeProto) -> Any:
@@ -155,5 +178,3 @@ class _Parser:
         if isinstance(value, list) and value and isinstance(value[0], bytes):
             return [text.decode() for text in value]
         return value
-
-

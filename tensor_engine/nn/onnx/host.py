@@ -6,12 +6,12 @@ from tensor_engine.nn.onnx.graph import Graph, Node
 
 # operators through which shapes flow: to know what they give, one must know what they take
 SHAPE_ARITHMETIC = {
-    *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less"),
-    *("LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Relu", "Round", "Sqrt", "Sub", "Where"),
-    *("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"),
-    *("Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Range", "Reshape", "ScatterND"),
-    *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
-}
+    "Abs", "Add", "Ceil", "Div", "Floor", "Max", "Min", "Mod", "Mul", "Neg", "Relu", "Round", "Sqrt", "Sub",
+    "And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or", "Where",
+    "Cast", "CastLike", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
+    "Concat", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Range", "Reshape",
+    "ScatterND", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
+}  # fmt: skip
 
 
 def host_inputs(graph: Graph) -> list[str]:
@@ -39,7 +39,9 @@ def _inputs_needed(node: Node, needed: set[str]) -> set[str]:
 
 def _names_needed_by_body(body: Graph, node: Node, needed: set[str]) -> set[str]:
     """Names outside that a subgraph needs: those it reads itself, and the node's inputs that are handed to it."""
-    condition_count = len(body.outputs) - len(node.outputs)  # a loop's body also says whether to go on
+    condition_count = (
+        1 if node.op_type == "Loop" else 0
+    )  # a loop's body first says whether to go on
     results = zip(body.outputs[condition_count:], node.outputs)
     wanted = {inner for inner, outer in results if outer in needed}
     inside = _names_needed(body, wanted.union(body.outputs[:condition_count]))

@@ -20,7 +20,9 @@ def read_model(source: Source) -> ModelProto:
     """
     model = _parse(source)
     if not model.ir_version or not model.opset_import:
-        raise OnnxError(f"{describe(source)} is not an ONNX model: it names no IR version and no operator set")
+        raise OnnxError(
+            f"{describe(source)} is not an ONNX model: it names no IR version and no operator set"
+        )
     _check_weights_are_there(model, source)
     return expand_functions(model, opsets_of(model))
 

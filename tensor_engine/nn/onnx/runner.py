@@ -63,25 +63,38 @@ class OnnxRunner:
     def _trace(self) -> dict[str, TensorSpec]:
         """The outputs' shapes and dtypes, found by building the graph once."""
         empty = {name: spec.empty(self.device) for name, spec in self.inputs.items()}
-        return {name: TensorSpec.of(value) for name, value in self._run(empty).items() if isinstance(value, Tensor)}
+        return {
+            name: TensorSpec.of(value)
+            for name, value in self._run(empty).items()
+            if isinstance(value, Tensor)
+        }
 
     def _run(self, inputs: dict[str, Value]) -> dict[str, Any]:
         results = run_graph(self._graph, inputs, self.device)
-        return {name: _as_result(value, self.device) for name, value in zip(self._graph.outputs, results)}
+        return {
+            name: _as_result(value, self.device)
+            for name, value in zip(self._graph.outputs, results)
+        }
 
     def _check_names(self, inputs: Mapping[str, Any]) -> None:
         required = [name for name, spec in self.inputs.items() if not spec.is_optional]
         for name in required:
             if name not in inputs:
-                raise OnnxError(f"{self.name} needs the input '{name}': its inputs are {list(self.inputs)}")
+                raise OnnxError(
+                    f"{self.name} needs the input '{name}': its inputs are {list(self.inputs)}"
+                )
         for name in inputs:
             if name not in self.inputs:
-                raise OnnxError(f"{self.name} has no input '{name}': its inputs are {list(self.inputs)}")
+                raise OnnxError(
+                    f"{self.name} has no input '{name}': its inputs are {list(self.inputs)}"
+                )
 
     def _input(self, name: str, value: Value) -> Value:
         self.inputs[name].check(name, value)
         if name in self.host_inputs and isinstance(value, Tensor):
-            raise OnnxError(f"input '{name}' decides shapes: give it as a numpy array, not as a Tensor")
+            raise OnnxError(
+                f"input '{name}' decides shapes: give it as a numpy array, not as a Tensor"
+            )
         if name in self.host_inputs or is_text(value):
             return value
         return _as_result(value, self.device)

@@ -38,7 +38,9 @@ class TensorSpec(NamedTuple):
         if self.dtype is None:
             return
         if not isinstance(value, (Tensor, np.ndarray)):
-            raise OnnxError(f"input '{name}' must be a Tensor or a numpy array, not a {type(value).__name__}")
+            raise OnnxError(
+                f"input '{name}' must be a Tensor or a numpy array, not a {type(value).__name__}"
+            )
         expected = numpy_dtype_of(self.dtype)
         actual = value.dtype if is_host(value) else numpy_dtype_of(value.dtype)
         if actual != expected:
@@ -58,10 +60,14 @@ def input_specs(
     for name in shapes:
         if name not in inputs:
             raise OnnxError(f"input_shapes names '{name}', but the inputs are {list(inputs)}")
-    symbols = {d.dim_param for kind in inputs.values() for d in kind.tensor_type.shape.dim if d.dim_param}
+    symbols = {
+        d.dim_param for kind in inputs.values() for d in kind.tensor_type.shape.dim if d.dim_param
+    }
     for name in dims:
         if name not in symbols:
-            raise OnnxError(f"dims names '{name}', but the symbolic dimensions are {sorted(symbols)}")
+            raise OnnxError(
+                f"dims names '{name}', but the symbolic dimensions are {sorted(symbols)}"
+            )
     return {name: _input_spec(name, kind, shapes.get(name), dims) for name, kind in inputs.items()}
 
 
@@ -69,10 +75,15 @@ def output_specs(names: Iterable[str], declared: Iterable[ValueInfoProto]) -> di
     """What the model declares of these outputs; a shape is None where it is not fully declared."""
     kinds = {info.name: info.type for info in declared}
     types = {name: kinds.get(name, TypeProto()) for name in names}
-    return {name: TensorSpec(_static(_declared_dims(kind)), _dtype(kind)) for name, kind in types.items()}
+    return {
+        name: TensorSpec(_static(_declared_dims(kind)), _dtype(kind))
+        for name, kind in types.items()
+    }
 
 
-def _input_spec(name: str, kind: TypeProto, given: Shape | None, dims: Mapping[str, int]) -> TensorSpec:
+def _input_spec(
+    name: str, kind: TypeProto, given: Shape | None, dims: Mapping[str, int]
+) -> TensorSpec:
     if not kind.HasField("tensor_type"):
         return TensorSpec(None, None, kind.HasField("optional_type"))
     declared = _declared_dims(kind)
@@ -81,7 +92,9 @@ def _input_spec(name: str, kind: TypeProto, given: Shape | None, dims: Mapping[s
     if given is None:
         raise OnnxError(_how_to_give(name, declared))
     if declared is not None and len(given) != len(declared):
-        raise OnnxError(f"input '{name}' has {len(declared)} dimensions, but input_shapes gives {tuple(given)}")
+        raise OnnxError(
+            f"input '{name}' has {len(declared)} dimensions, but input_shapes gives {tuple(given)}"
+        )
     return TensorSpec(tuple(given), _dtype(kind))
 
 
@@ -98,7 +111,9 @@ def _declared_dims(kind: TypeProto) -> list[int | str] | None:
     tensor = kind.tensor_type
     if not tensor.HasField("shape"):
         return None
-    return [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim]
+    return [
+        d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim
+    ]
 
 
 def _static(dims: list[Any] | None) -> Shape | None:

@@ -42,7 +42,9 @@ def _constant_results(node: Node, graph: Graph) -> tuple[np.ndarray, ...] | None
         return None
     try:
         results = node.run_on_host(inputs)
-    except Exception:  # what the reference implementation cannot do is left to the call, which names the node
+    except (
+        Exception
+    ):  # what the reference implementation cannot do is left to the call, which names the node
         return None
     return results if all(isinstance(result, np.ndarray) for result in results) else None
 
@@ -85,16 +87,22 @@ def _names_read(graph: Graph) -> Iterator[str]:
 def _is_constant_batchnorm(node: Node, graph: Graph) -> bool:
     is_inference = not node.attributes.get("training_mode", 0) and len(node.outputs) == 1
     is_batchnorm = node.op_type == "BatchNormalization" and node.attributes.get("spatial", 1)
-    return is_batchnorm and is_inference and all(name in graph.constants for name in node.inputs[1:])
+    return (
+        is_batchnorm and is_inference and all(name in graph.constants for name in node.inputs[1:])
+    )
 
 
 def _has_constant_weights(node: Node, graph: Graph) -> bool:
-    is_plain = node.op_type == "Conv" or (node.op_type == "ConvTranspose" and node.attributes.get("group", 1) == 1)
+    is_plain = node.op_type == "Conv" or (
+        node.op_type == "ConvTranspose" and node.attributes.get("group", 1) == 1
+    )
     return is_plain and all(name in graph.constants for name in node.inputs[1:] if name)
 
 
 def _scale_and_shift(norm: Node, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    weight, bias, mean, variance = (graph.constants[name].astype(np.float64) for name in norm.inputs[1:5])
+    weight, bias, mean, variance = (
+        graph.constants[name].astype(np.float64) for name in norm.inputs[1:5]
+    )
     scale = weight / np.sqrt(variance + norm.attributes.get("epsilon", 1e-5))
     return scale, bias - mean * scale
 
@@ -123,7 +131,9 @@ def _affine(norm: Node, graph: Graph) -> Node:
     constants = {f"{output}/scale": scale, f"{output}/shift": shift}
     dtype = graph.constants[norm.inputs[1]].dtype
     graph.constants.update({name: value.astype(dtype) for name, value in constants.items()})
-    proto = helper.make_node("ChannelAffine", [norm.inputs[0], *constants], [output], norm.proto.name, domain=DOMAIN)
+    proto = helper.make_node(
+        "ChannelAffine", [norm.inputs[0], *constants], [output], norm.proto.name, domain=DOMAIN
+    )
     operator = find_operator(DOMAIN, "ChannelAffine", 1)
     assert operator is not None, "the table has our own operators"
     return Node(proto, norm.opset, operator, {})

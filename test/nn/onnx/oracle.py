@@ -39,7 +39,9 @@ def make_model(
 
 
 def run_onnxruntime(model: onnx.ModelProto, feeds: Feeds) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(feeds))))
 
@@ -62,7 +64,9 @@ def assert_same(
         assert_equal_values(actual[name], value, rtol, atol, name)
 
 
-def assert_equal_values(actual: Any, expected: Any, rtol: float, atol: float, name: str = "") -> None:
+def assert_equal_values(
+    actual: Any, expected: Any, rtol: float, atol: float, name: str = ""
+) -> None:
     """The same type, shape and, within the tolerance, values; sequences item by item."""
     if isinstance(expected, list):
         assert isinstance(actual, list) and len(actual) == len(expected)
@@ -70,12 +74,16 @@ def assert_equal_values(actual: Any, expected: Any, rtol: float, atol: float, na
             assert_equal_values(a, e, rtol, atol, name)
         return
     expected = np.asarray(expected)
-    assert actual.shape == expected.shape, f"{name}: shape {actual.shape}, expected {expected.shape}"
+    assert actual.shape == expected.shape, (
+        f"{name}: shape {actual.shape}, expected {expected.shape}"
+    )
     if expected.dtype.kind in "OUS":
         assert actual.tolist() == expected.tolist()
         return
     is_bfloat16 = expected.dtype.name == "bfloat16"  # numpy() gives float32 for it
-    assert is_bfloat16 or actual.dtype == expected.dtype, f"{name}: {actual.dtype}, expected {expected.dtype}"
+    assert is_bfloat16 or actual.dtype == expected.dtype, (
+        f"{name}: {actual.dtype}, expected {expected.dtype}"
+    )
     np.testing.assert_allclose(
         actual.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=atol, err_msg=name
     )

@@ -22,15 +22,15 @@ LEFT_OUT = {"image_decoder", "bernoulli"}
 
 # modules of onnx.backend.test.case.node that the default run takes: what detectors and classifiers are made of
 EVERY_DAY = [
-    *("add", "clip", "div", "equal", "mod", "mul", "pow", "sub", "where"),
-    *("elu", "gelu", "hardsigmoid", "hardswish", "leakyrelu", "mish", "prelu", "relu", "sigmoid", "softmax"),
-    *("averagepool", "conv", "convtranspose", "globalaveragepool", "maxpool", "resize", "upsample"),
-    *("batch_normalization", "instance_normalization", "lrn"),
-    *("gemm", "matmul", "reducemax", "reducemean", "reducesum", "topk", "argmax", "cumsum"),
-    *("concat", "constantofshape", "depthtospace", "expand", "flatten", "identity", "pad", "reshape", "shape"),
-    *("slice", "split", "squeeze", "tile", "transpose", "trilu", "unsqueeze"),
-    *("gather", "gatherelements", "gathernd", "nonmaxsuppression", "onehot", "scatternd"),
-]
+    "add", "clip", "div", "equal", "mod", "mul", "pow", "sub", "where",
+    "elu", "gelu", "hardsigmoid", "hardswish", "leakyrelu", "mish", "prelu", "relu", "sigmoid", "softmax",
+    "averagepool", "conv", "convtranspose", "globalaveragepool", "maxpool", "resize", "upsample",
+    "batch_normalization", "instance_normalization", "lrn",
+    "gemm", "matmul", "reducemax", "reducemean", "reducesum", "topk", "argmax", "cumsum",
+    "concat", "constantofshape", "depthtospace", "expand", "flatten", "identity", "pad", "reshape",
+    "shape", "slice", "split", "squeeze", "tile", "transpose", "trilu", "unsqueeze",
+    "gather", "gatherelements", "gathernd", "nonmaxsuppression", "onehot", "scatternd",
+]  # fmt: skip
 
 
 def cases_of(module: str) -> list[TestCase]:
@@ -88,4 +88,6 @@ def test_all_operators():
     print(f"{len(everything) - len(failing)} of {len(everything)} cases pass")
     new = [failures[name] for name in sorted(failing - not_passing())]
     assert not new, "these fail, but are not in the list:\n" + "\n".join(new)
-    assert not_passing() <= failing, f"these pass and are to leave the list: {sorted(not_passing() - failing)}"
+    assert not_passing() <= failing, (
+        f"these pass and are to leave the list: {sorted(not_passing() - failing)}"
+    )

@@ -13,7 +13,9 @@ from tensor_engine.nn.onnx import OnnxError, OnnxRunner
 
 
 def relu(shape=(1, 3)):
-    return make_model([helper.make_node("Relu", ["x"], ["y"], name="act")], {"x": list(shape)}, ["y"])
+    return make_model(
+        [helper.make_node("Relu", ["x"], ["y"], name="act")], {"x": list(shape)}, ["y"]
+    )
 
 
 def two_unknown_operators():
@@ -26,15 +28,21 @@ def two_unknown_operators():
 
 
 def with_unknown_attribute():
-    return make_model([helper.make_node("Relu", ["x"], ["y"], name="act", slope=2.0)], {"x": [1]}, ["y"])
+    return make_model(
+        [helper.make_node("Relu", ["x"], ["y"], name="act", slope=2.0)], {"x": [1]}, ["y"]
+    )
 
 
 def external_weights(folder):
     weight = numpy_helper.from_array(np.arange(2048, dtype=np.float32), "w")
-    model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], {"x": [2048]}, ["y"], {"w": np.zeros(1)})
+    model = make_model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], {"x": [2048]}, ["y"], {"w": np.zeros(1)}
+    )
     model.graph.initializer[0].CopyFrom(weight)
     path = folder / "model.onnx"
-    onnx.save_model(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    onnx.save_model(
+        model, path, save_as_external_data=True, location="weights.bin", size_threshold=0
+    )
     return path
 
 
@@ -89,7 +97,10 @@ def test_unresolved_dimensions_say_how_to_give_them():
     "options, message",
     [
         ({"input_shapes": {"z": (1, 3)}}, r"input_shapes names 'z', but the inputs are \['x'\]"),
-        ({"input_shapes": {"x": (1, 3, 4)}}, r"input 'x' has 2 dimensions, but input_shapes gives \(1, 3, 4\)"),
+        (
+            {"input_shapes": {"x": (1, 3, 4)}},
+            r"input 'x' has 2 dimensions, but input_shapes gives \(1, 3, 4\)",
+        ),
         ({"dims": {"height": 3}}, "dims names 'height', but the symbolic dimensions are"),
     ],
     ids=["name", "rank", "dimension"],
@@ -138,12 +149,19 @@ def with_suppression():
         helper.make_node("Transpose", ["column"], ["scores"], perm=[0, 2, 1]),
         helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["chosen"], name="nms"),
     ]
-    weights = {"zero": np.array([0]), "one": np.array([1]), "two": np.array([2]), "most": np.array([3])}
+    weights = {
+        "zero": np.array([0]),
+        "one": np.array([1]),
+        "two": np.array([2]),
+        "most": np.array([3]),
+    }
     return make_model(nodes, {"x": [1, 5, 4]}, ["chosen"], weights)
 
 
 def test_a_size_that_depends_on_values_says_what_to_do():
-    with pytest.raises(OnnxError, match=r"NonMaxSuppression \(node 'nms'.*name the values before it as `outputs`"):
+    with pytest.raises(
+        OnnxError, match=r"NonMaxSuppression \(node 'nms'.*name the values before it as `outputs`"
+    ):
         OnnxRunner(with_suppression())
 
 
@@ -153,7 +171,9 @@ def test_what_comes_after_the_named_outputs_is_left_out():
     outputs = runner({"x": x})
     assert list(outputs) == list(runner.outputs) == ["boxes", "scores"]
     assert outputs["boxes"].numpy() == pytest.approx(np.exp(x), rel=1e-5)
-    assert outputs["scores"].numpy() == pytest.approx(np.exp(x)[:, :, :1].transpose(0, 2, 1), rel=1e-5)
+    assert outputs["scores"].numpy() == pytest.approx(
+        np.exp(x)[:, :, :1].transpose(0, 2, 1), rel=1e-5
+    )
     with pytest.raises(OnnxError, match="'elsewhere'"):
         OnnxRunner(with_suppression(), outputs=["elsewhere"])
 
@@ -172,12 +192,16 @@ def test_a_shape_that_is_computed_from_values():
         helper.make_node("Reshape", ["x", "s"], ["y"], name="shaper"),
     ]
     model = make_model(nodes, {"x": [1, 1, 4]}, ["y"], {"w": np.ones((1, 1, 4), np.float32)})
-    with pytest.raises(OnnxError, match=r"Reshape \(node 'shaper'.*its input 'shape' decides shapes"):
+    with pytest.raises(
+        OnnxError, match=r"Reshape \(node 'shaper'.*its input 'shape' decides shapes"
+    ):
         OnnxRunner(model)
 
 
 def test_an_input_that_decides_shapes_is_given_as_an_array():
-    model = make_model([helper.make_node("Reshape", ["x", "s"], ["y"])], {"x": [2, 3], "s": [2]}, ["y"])
+    model = make_model(
+        [helper.make_node("Reshape", ["x", "s"], ["y"])], {"x": [2, 3], "s": [2]}, ["y"]
+    )
     model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
     runner = OnnxRunner(model)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)

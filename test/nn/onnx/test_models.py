@@ -36,7 +36,9 @@ def test_nanodet(nanodet_path):
 def test_centerface_at_a_size_that_it_does_not_declare(centerface_path):
     shape = (1, 3, 320, 320)
     model = onnx.load(centerface_path)
-    (image,) = [i for i in model.graph.input if i.name not in {w.name for w in model.graph.initializer}]
+    (image,) = [
+        i for i in model.graph.input if i.name not in {w.name for w in model.graph.initializer}
+    ]
     feeds = {image.name: RNG.uniform(0, 255, shape).astype(np.float32)}
     actual = run_ours(centerface_path, feeds, input_shapes={image.name: shape})
     for dim, size in zip(image.type.tensor_type.shape.dim, shape):
@@ -60,11 +62,11 @@ def yolov5_stem_and_head():
         "anchors": np.array([[10, 13], [16, 30]], np.float32).reshape(1, 2, 1, 2),
     }  # fmt: skip
     nodes = [
+        *(node("Slice", ["x", f"start{r}", "end", "rows", "two"], [f"r{r}"]) for r in (0, 1)),
         *(
-            node("Slice", ["x", f"start{r}", "end", "rows", "two"], [f"r{r}"]) for r in (0, 1)
-        ),
-        *(
-            node("Slice", [f"r{r}", f"start{c}", "end", "columns", "two"], [f"p{r}{c}"]) for c in (0, 1) for r in (0, 1)
+            node("Slice", [f"r{r}", f"start{c}", "end", "columns", "two"], [f"p{r}{c}"])
+            for c in (0, 1)
+            for r in (0, 1)
         ),
         node("Concat", ["p00", "p10", "p01", "p11"], ["focus"], axis=1),
         node("Conv", ["focus", "w"], ["conv"], pads=[1, 1, 1, 1]),
@@ -168,7 +170,9 @@ def ssd_head():
     ]
     weights["axis1"] = ints(1)
     weights["classes"] = ints(1, 2, 1, 1)
-    return make_model(nodes, {"loc": [1, 10, 4], "conf": [1, 10, 3]}, ["best", "scores", "order"], weights)
+    return make_model(
+        nodes, {"loc": [1, 10, 4], "conf": [1, 10, 3]}, ["best", "scores", "order"], weights
+    )
 
 
 def centernet_head():

@@ -56,7 +56,12 @@ def test_any_known_positions(data):
 def test_a_channel_shuffle_is_a_view():
     """ShuffleNet's shuffle as an exporter writes it: no kernel of its own."""
     order = np.arange(12).reshape(2, 6).T.reshape(-1)
-    model = make_model([node("Gather", ["x", "order"], ["y"], axis=1)], {"x": [1, 12, 2, 2]}, ["y"], {"order": order})
+    model = make_model(
+        [node("Gather", ["x", "order"], ["y"], axis=1)],
+        {"x": [1, 12, 2, 2]},
+        ["y"],
+        {"order": order},
+    )
     x = Tensor(floats(1, 12, 2, 2)).realize()
     y = OnnxRunner(model)({"x": x})["y"]
     before = GlobalCounters.kernel_count
@@ -66,12 +71,18 @@ def test_a_channel_shuffle_is_a_view():
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
+@pytest.mark.parametrize(
+    "coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"]
+)
 @pytest.mark.parametrize("size", [(14, 10), (4, 3), (11, 9)], ids=["doubled", "halved", "odd"])
 def test_resize(mode, coordinates, size):
     sizes = np.array([1, 2, *size])
     resize = node(
-        "Resize", ["x", "", "", "sizes"], ["y"], mode=mode, coordinate_transformation_mode=coordinates
+        "Resize",
+        ["x", "", "", "sizes"],
+        ["y"],
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
     )
     model = make_model([resize], {"x": [1, 2, 7, 5]}, ["y"], {"sizes": sizes})
     feeds = {"x": floats(1, 2, 7, 5)}
@@ -105,7 +116,10 @@ def test_upsampling_before_opset_11():
     ],
 )
 def test_random_numbers(operator, attributes, mean, deviation):
-    nodes = [node(operator, [], ["r"], shape=[50, 80], **attributes), node("Add", ["x", "r"], ["y"])]
+    nodes = [
+        node(operator, [], ["r"], shape=[50, 80], **attributes),
+        node("Add", ["x", "r"], ["y"]),
+    ]
     model = make_model(nodes, {"x": [1]}, ["y"])
     y = run_ours(model, {"x": np.zeros(1, np.float32)})["y"]
     assert y.shape == (50, 80)
@@ -136,7 +150,12 @@ def test_half_is_as_exact_as_half_can_be(operator):
 @pytest.mark.parametrize("pair", [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3)])
 @pytest.mark.parametrize("operator, attributes", [("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})])
 def test_integer_division_over_all_signs(operator, attributes, pair):
-    model = make_model([node(operator, ["x", "d"], ["y"], **attributes)], {"x": [1]}, ["y"], {"d": np.array([pair[1]])})
+    model = make_model(
+        [node(operator, ["x", "d"], ["y"], **attributes)],
+        {"x": [1]},
+        ["y"],
+        {"d": np.array([pair[1]])},
+    )
     model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
     feeds = {"x": np.array([pair[0]])}
     assert_same(run_ours(model, feeds), run_onnxruntime(model, feeds))
@@ -145,7 +164,11 @@ def test_integer_division_over_all_signs(operator, attributes, pair):
 def test_a_loop_is_unrolled():
     """Powers of the input: the state is passed on, each trip's is collected."""
     body = helper.make_graph(
-        [node("Mul", ["state", "x"], ["next"]), node("Identity", ["next"], ["row"]), node("Identity", ["c"], ["go"])],
+        [
+            node("Mul", ["state", "x"], ["next"]),
+            node("Identity", ["next"], ["row"]),
+            node("Identity", ["c"], ["go"]),
+        ],
         "body",
         [
             helper.make_tensor_value_info("i", TensorProto.INT64, []),

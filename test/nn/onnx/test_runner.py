@@ -24,21 +24,32 @@ def floats(*shape):
 def conv_norm(transposed=False, group=1, bias=True, also_read=False):
     """A convolution and a batch normalisation; `also_read`: somebody else reads the convolution, too."""
     op_type = "ConvTranspose" if transposed else "Conv"
-    weights = {"w": floats(4, 4 // group, 3, 3), "scale": floats(4), "b": floats(4), "mean": floats(4)}
+    weights = {
+        "w": floats(4, 4 // group, 3, 3),
+        "scale": floats(4),
+        "b": floats(4),
+        "mean": floats(4),
+    }
     weights["var"] = np.abs(floats(4)) + 0.5
     inputs = ["x", "w", "bias"] if bias else ["x", "w"]
     if bias:
         weights["bias"] = floats(4)
     nodes = [
         helper.make_node(op_type, inputs, ["c"], group=group),
-        helper.make_node("BatchNormalization", ["c", "scale", "b", "mean", "var"], ["n"], epsilon=1e-3),
-        helper.make_node("Add", ["n", "c"], ["y"]) if also_read else helper.make_node("Relu", ["n"], ["y"]),
+        helper.make_node(
+            "BatchNormalization", ["c", "scale", "b", "mean", "var"], ["n"], epsilon=1e-3
+        ),
+        helper.make_node("Add", ["n", "c"], ["y"])
+        if also_read
+        else helper.make_node("Relu", ["n"], ["y"]),
     ]
     return make_model(nodes, {"x": [2, 4, 6, 5]}, ["y"], weights)
 
 
 def dynamic_relu():
-    return make_model([helper.make_node("Relu", ["x"], ["y"])], {"x": ["batch", 3, "height", "width"]}, ["y"])
+    return make_model(
+        [helper.make_node("Relu", ["x"], ["y"])], {"x": ["batch", 3, "height", "width"]}, ["y"]
+    )
 
 
 def test_specs():
@@ -74,7 +85,9 @@ def test_external_weights(tmp_path):
     feeds = {"x": floats(2, 4, 6, 5)}
     expected = run_onnxruntime(model, feeds)
     path = tmp_path / "model.onnx"
-    onnx.save_model(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    onnx.save_model(
+        model, path, save_as_external_data=True, location="weights.bin", size_threshold=0
+    )
     assert (tmp_path / "weights.bin").stat().st_size > 0
     assert_same(run_ours(path, feeds), expected)
 
@@ -106,7 +119,9 @@ def test_captured_calls_take_new_inputs():
     for _ in range(4):
         x = floats(2, 4, 6, 5)
         expected = run_onnxruntime(model, {"x": x})["y"]
-        np.testing.assert_allclose(captured(Tensor(x).realize()).numpy(), expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            captured(Tensor(x).realize()).numpy(), expected, rtol=1e-3, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("bias", [True, False])

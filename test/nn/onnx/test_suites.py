@@ -39,7 +39,9 @@ def load_values(folder: Path, prefix: str, declared) -> list:
     return [load_value(folder / f"{prefix}_{i}.pb", info.type) for i, info in enumerate(declared)]
 
 
-@pytest.mark.parametrize("folder", folders("simple", "pytorch-operator", "pytorch-converted"), ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "folder", folders("simple", "pytorch-operator", "pytorch-converted"), ids=lambda f: f.name
+)
 def test_model(folder):
     model = onnx.load(folder / "model.onnx")
     prepared = TensorEngineBackend.prepare(model)
@@ -60,7 +62,9 @@ def test_network(path):
     weights = {weight.name for weight in model.graph.initializer}
     declared = [info for info in model.graph.input if info.name not in weights]
     name = path.stem.removeprefix("light_")
-    inputs = [Runner.generate_dummy_data(info, seed=0, name=name, random=False) for info in declared]
+    inputs = [
+        Runner.generate_dummy_data(info, seed=0, name=name, random=False) for info in declared
+    ]
     expected = [load_value(path.with_name(f"{path.stem}_output_0.pb"), model.graph.output[0].type)]
     outputs = TensorEngineBackend.prepare(model).run(inputs)
     Runner.assert_similar_outputs(expected, list(outputs), RTOL, ATOL)

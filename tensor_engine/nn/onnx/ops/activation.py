@@ -44,7 +44,9 @@ def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 
 @operator("Selu")
-def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
+def selu(
+    x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875
+) -> Tensor:
     return x.selu(alpha, gamma)
 
 

@@ -13,7 +13,9 @@ Body = Callable[..., list[Value]]  # a subgraph as a function
 
 
 @operator("If")
-def if_(condition: np.ndarray | Tensor, *, then_branch: Body, else_branch: Body) -> tuple[Value, ...]:
+def if_(
+    condition: np.ndarray | Tensor, *, then_branch: Body, else_branch: Body
+) -> tuple[Value, ...]:
     """One branch if the condition is known; otherwise both, and the result is chosen element by element."""
     if isinstance(condition, Tensor):
         return tuple(_choose(condition, a, b) for a, b in zip(then_branch(), else_branch()))
@@ -23,22 +25,32 @@ def if_(condition: np.ndarray | Tensor, *, then_branch: Body, else_branch: Body)
 def _choose(condition: Tensor, a: Value, b: Value) -> Tensor:
     a, b = to_tensor(a, condition.device), to_tensor(b, condition.device)
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape != b.shape:
-        raise OnnxError("its condition is computed from tensors, and its branches give results of different shapes")
+        raise OnnxError(
+            "its condition is computed from tensors, and its branches give results of different shapes"
+        )
     return condition.reshape(()).where(a, b)
 
 
 @operator("Loop")
 def loop(
-    trip_count: np.ndarray | None, condition: np.ndarray | None, *state: Value, body: Body, output_count: int
+    trip_count: np.ndarray | None,
+    condition: np.ndarray | None,
+    *state: Value,
+    body: Body,
+    output_count: int,
 ) -> tuple[Value, ...]:
     """The body once for each trip while the condition holds; then the state and, stacked, what each trip gave."""
     values = list(state)
     scanned: list[list[Value]] = [[] for _ in range(output_count - len(state))]
     trip = 0
-    while (trip_count is None or trip < trip_count.item()) and (condition is None or condition.item()):
+    while (trip_count is None or trip < trip_count.item()) and (
+        condition is None or condition.item()
+    ):
         condition, *results = body(np.array(trip, np.int64), _or_true(condition), *values)
         if not is_host(condition):
-            raise OnnxError("whether to go on is computed from tensors: the number of trips must be known")
+            raise OnnxError(
+                "whether to go on is computed from tensors: the number of trips must be known"
+            )
         values = results[: len(state)]
         for row, value in zip(scanned, results[len(state) :]):
             row.append(value)
@@ -61,13 +73,22 @@ def _stacked(rows: list[Value], axis: int) -> Value:
 
 @operator("Scan")
 def scan_of_batch(
-    lengths: Value, *values: Value, body: Body, num_scan_inputs: int, directions: list[int] | None = None
+    lengths: Value,
+    *values: Value,
+    body: Body,
+    num_scan_inputs: int,
+    directions: list[int] | None = None,
 ) -> tuple[Value, ...]:
     """Opset 8: all values have a batch dimension in front, and sequences their whole length."""
     if lengths is not None:
         raise OnnxError("sequences of different lengths are not supported")
     rows = [
-        scan(*(v[i] for v in values), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+        scan(
+            *(v[i] for v in values),
+            body=body,
+            num_scan_inputs=num_scan_inputs,
+            scan_input_directions=directions,
+        )
         for i in range(values[0].shape[0])
     ]
     return tuple(_stacked(list(column), 0) for column in zip(*rows))
@@ -96,7 +117,9 @@ def scan(
     columns = list(zip(*rows))
     out_axes = scan_output_axes or [0] * len(columns)
     out_backward = scan_output_directions or [0] * len(columns)
-    collected = [_stacked(list(c[::-1] if b else c), a) for c, a, b in zip(columns, out_axes, out_backward)]
+    collected = [
+        _stacked(list(c[::-1] if b else c), a) for c, a, b in zip(columns, out_axes, out_backward)
+    ]
     return (*state, *collected)
 
 
@@ -106,7 +129,12 @@ def _slice(value: Value, axis: int, backward: int, step: int) -> Value:
 
 
 @operator("SequenceMap")
-def sequence_map(sequence: Value, *others: Value, body: Body, output_count: int) -> tuple[list[Value], ...]:
+def sequence_map(
+    sequence: Value, *others: Value, body: Body, output_count: int
+) -> tuple[list[Value], ...]:
     """The body on each element; other sequences go along with it, tensors are the same every time."""
-    rows = [body(item, *(o[i] if isinstance(o, list) else o for o in others)) for i, item in enumerate(sequence)]
+    rows = [
+        body(item, *(o[i] if isinstance(o, list) else o for o in others))
+        for i, item in enumerate(sequence)
+    ]
     return tuple([row[i] for row in rows] for i in range(output_count))

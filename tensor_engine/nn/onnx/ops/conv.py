@@ -41,13 +41,22 @@ def conv_transpose(
     kernel, sizes = weight.shape[2:], x.shape[2:]
     strides, dilations = strides or [1] * len(kernel), dilations or [1] * len(kernel)
     extra = output_padding or [0] * len(kernel)
-    whole = [(n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(sizes, strides, kernel, dilations, extra)]
+    whole = [
+        (n - 1) * s + (k - 1) * d + 1 + e
+        for n, s, k, d, e in zip(sizes, strides, kernel, dilations, extra)
+    ]
     if output_shape is None and auto_pad.startswith("SAME"):
         output_shape = [n * s for n, s in zip(sizes, strides)]
-    cut = paired(pads, len(kernel)) if output_shape is None else _surplus(whole, output_shape, auto_pad)
+    cut = (
+        paired(pads, len(kernel))
+        if output_shape is None
+        else _surplus(whole, output_shape, auto_pad)
+    )
     return x.conv_transpose2d(weight, bias, group, strides, dilations, flat(cut), extra)
 
 
 def _surplus(whole: list[int], output_shape: list[int], auto_pad: str) -> Pads:
     """What is to be cut from the whole result on both sides."""
-    return [halves(full - wanted, auto_pad) for full, wanted in zip(whole, output_shape[-len(whole) :])]
+    return [
+        halves(full - wanted, auto_pad) for full, wanted in zip(whole, output_shape[-len(whole) :])
+    ]

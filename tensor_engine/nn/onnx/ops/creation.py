@@ -46,7 +46,12 @@ def _seeded(seed: float | None) -> None:
 
 @operator("RandomNormal")
 def random_normal(
-    *, shape: list[int], dtype: int = FLOAT, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
+    *,
+    shape: list[int],
+    dtype: int = FLOAT,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
     return (Tensor.randn(*shape) * scale + mean).cast(dtype_of(dtype))
@@ -54,7 +59,12 @@ def random_normal(
 
 @operator("RandomUniform")
 def random_uniform(
-    *, shape: list[int], dtype: int = FLOAT, high: float = 1.0, low: float = 0.0, seed: float | None = None
+    *,
+    shape: list[int],
+    dtype: int = FLOAT,
+    high: float = 1.0,
+    low: float = 0.0,
+    seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
     return (Tensor.rand(*shape) * (high - low) + low).cast(dtype_of(dtype))
@@ -62,18 +72,32 @@ def random_uniform(
 
 @operator("RandomNormalLike")
 def random_normal_like(
-    x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
+    x: Tensor,
+    *,
+    dtype: int | None = None,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
-    return (Tensor.randn(*x.shape) * scale + mean).cast(x.dtype if dtype is None else dtype_of(dtype))
+    return (Tensor.randn(*x.shape) * scale + mean).cast(
+        x.dtype if dtype is None else dtype_of(dtype)
+    )
 
 
 @operator("RandomUniformLike")
 def random_uniform_like(
-    x: Tensor, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
+    x: Tensor,
+    *,
+    dtype: int | None = None,
+    high: float = 1.0,
+    low: float = 0.0,
+    seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
-    return (Tensor.rand(*x.shape) * (high - low) + low).cast(x.dtype if dtype is None else dtype_of(dtype))
+    return (Tensor.rand(*x.shape) * (high - low) + low).cast(
+        x.dtype if dtype is None else dtype_of(dtype)
+    )
 
 
 @operator("Bernoulli")

@@ -80,9 +80,13 @@ def _enter_binary(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> No
         return function(a, b)
 
     @operator(name)
-    def binary_from_axis(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    def binary_from_axis(
+        a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0
+    ) -> Tensor:
         """Until opset 6 the second operand lies along the first one's dimensions from `axis` on."""
-        return function(a, b if axis is None else b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim)))
+        if axis is not None:
+            b = b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim))
+        return function(a, b)
 
 
 for _name, _function in UNARY.items():
@@ -198,13 +202,19 @@ def bit_cast(x: Tensor, *, to: int) -> Tensor:
 
 
 @operator("Dropout")
-def dropout_of_inference(x: Tensor, *, is_test: int = 1, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
+def dropout_of_inference(
+    x: Tensor, *, is_test: int = 1, ratio: float = 0.5
+) -> tuple[Tensor, Tensor]:
     return x, Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device)
 
 
 @operator("Dropout", since=12)
 def dropout(
-    x: Tensor, ratio: np.ndarray | None = None, training_mode: np.ndarray | None = None, *, seed: int = 0
+    x: Tensor,
+    ratio: np.ndarray | None = None,
+    training_mode: np.ndarray | None = None,
+    *,
+    seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """Inference: the input, and a mask that keeps everything. Training with a ratio above 0 is not supported."""
     if training_mode is not None and training_mode and (ratio is None or ratio > 0):

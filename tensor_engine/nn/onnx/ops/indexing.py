@@ -53,7 +53,9 @@ def _arithmetic_runs(positions: np.ndarray) -> list[tuple[int, int, int]]:
 def _take_run(x: Tensor, axis: int, start: int, step: int, count: int) -> Tensor:
     before = (slice(None),) * axis
     if step == 0:
-        return x[before + (slice(start, start + 1),)].expand(*x.shape[:axis], count, *x.shape[axis + 1 :])
+        return x[before + (slice(start, start + 1),)].expand(
+            *x.shape[:axis], count, *x.shape[axis + 1 :]
+        )
     stop = start + step * count
     return x[before + (slice(start, None if stop < 0 else stop, step),)]
 
@@ -91,7 +93,9 @@ SCATTER_REDUCTIONS = {"none": None, "add": "add", "mul": "multiply", "max": "max
 
 
 @operator("Scatter", "ScatterElements")
-def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
+def scatter_elements(
+    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
+) -> Tensor:
     """`x` with the updates written at the indices along the axis, or combined with what is there."""
     return x.scatter(axis, indices, updates, SCATTER_REDUCTIONS[reduction])
 
@@ -114,7 +118,10 @@ def _from_start(indices: Tensor, size: int) -> Tensor:
 def _flat_positions(indices: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Positions in a flattened array of that shape, from one index for each dimension in the last axis."""
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    terms = [_from_start(indices[..., i], size) * stride for i, (size, stride) in enumerate(zip(shape, strides))]
+    terms = [
+        _from_start(indices[..., i], size) * stride
+        for i, (size, stride) in enumerate(zip(shape, strides))
+    ]
     return sum(terms[1:], terms[0])
 
 
@@ -129,7 +136,12 @@ def one_hot(indices: Tensor, depth: np.ndarray, values: Tensor, *, axis: int = -
 
 @operator("TensorScatter")
 def tensor_scatter(
-    cache: Tensor, update: Tensor, start: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
+    cache: Tensor,
+    update: Tensor,
+    start: Tensor | None = None,
+    *,
+    axis: int = -2,
+    mode: str = "linear",
 ) -> Tensor:
     """The cache with the update written along the axis, from a place of its own for each batch entry.
 
@@ -137,7 +149,9 @@ def tensor_scatter(
     """
     axis %= cache.ndim
     size, count = cache.shape[axis], update.shape[axis]
-    steps = Tensor.arange(count, dtype=dtypes.int64, device=cache.device).reshape(-1, *[1] * (cache.ndim - axis - 1))
+    steps = Tensor.arange(count, dtype=dtypes.int64, device=cache.device).reshape(
+        -1, *[1] * (cache.ndim - axis - 1)
+    )
     places = steps if start is None else steps + start.reshape(-1, *[1] * (cache.ndim - 1))
     if mode == "circular":
         places = places % size

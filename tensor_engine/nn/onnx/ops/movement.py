@@ -38,10 +38,14 @@ def transpose(x: Tensor, *, perm: list[int] | None = None) -> Tensor:
 
 @operator("Squeeze")
 def squeeze_by_attribute(x: Tensor, *, axes: list[int] | None = None) -> Tensor:
-    gone = [i for i, size in enumerate(x.shape) if size == 1] if axes is None else [a % x.ndim for a in axes]
+    if axes is None:
+        axes = [axis for axis, size in enumerate(x.shape) if size == 1]
+    gone = [axis % x.ndim for axis in axes]
     for axis in gone:
         if x.shape[axis] != 1:
-            raise OnnxError(f"the dimension {axis} of shape {x.shape} is not 1, so it cannot be squeezed")
+            raise OnnxError(
+                f"the dimension {axis} of shape {x.shape} is not 1, so it cannot be squeezed"
+            )
     return x.reshape(*(size for i, size in enumerate(x.shape) if i not in gone))
 
 
@@ -78,7 +82,12 @@ def split_by_attribute(
 
 @operator("Split", since=13)
 def split(
-    x: Tensor, sizes: np.ndarray | None = None, *, axis: int = 0, num_outputs: int = 0, output_count: int
+    x: Tensor,
+    sizes: np.ndarray | None = None,
+    *,
+    axis: int = 0,
+    num_outputs: int = 0,
+    output_count: int,
 ) -> tuple[Tensor, ...]:
     even = _even_sizes(x.shape[axis], num_outputs or output_count)
     return tuple(x.split(even if sizes is None else sizes.tolist(), dim=axis))
@@ -91,7 +100,9 @@ def _even_sizes(total: int, count: int) -> list[int]:
 
 
 @operator("Slice")
-def slice_by_attribute(x: Tensor, *, starts: list[int], ends: list[int], axes: list[int] | None = None) -> Tensor:
+def slice_by_attribute(
+    x: Tensor, *, starts: list[int], ends: list[int], axes: list[int] | None = None
+) -> Tensor:
     axes = list(range(len(starts))) if axes is None else axes
     return _slice(x, zip(axes, starts, ends, [1] * len(starts)))
 
@@ -138,14 +149,21 @@ PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", 
 
 
 @operator("Pad")
-def pad_by_attribute(x: Tensor, *, pads: list[int], mode: str = "constant", value: float = 0.0) -> Tensor:
+def pad_by_attribute(
+    x: Tensor, *, pads: list[int], mode: str = "constant", value: float = 0.0
+) -> Tensor:
     amounts = list(zip(pads[: x.ndim], pads[x.ndim :]))
     return x.pad(amounts, mode=PAD_MODES[mode], value=value)
 
 
 @operator("Pad", since=11)
 def pad(
-    x: Tensor, pads: np.ndarray, value: Value = None, axes: np.ndarray | None = None, *, mode: str = "constant"
+    x: Tensor,
+    pads: np.ndarray,
+    value: Value = None,
+    axes: np.ndarray | None = None,
+    *,
+    mode: str = "constant",
 ) -> Tensor:
     """`pads` lists what to add before each of the axes, then after each; a negative number takes away."""
     amounts = np.zeros((2, x.ndim), dtype=np.int64)
@@ -154,7 +172,9 @@ def pad(
         number = 0 if value is None else value.item()
         return pad_by_attribute(x, pads=amounts.reshape(-1).tolist(), mode=mode, value=number)
     padded = pad_by_attribute(x, pads=amounts.reshape(-1).tolist())
-    is_inside = Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device).pad(list(zip(*amounts.tolist())))
+    is_inside = Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device).pad(
+        list(zip(*amounts.tolist()))
+    )
     return is_inside.where(padded, value)
 
 
@@ -199,7 +219,9 @@ def trilu(x: Tensor, k: np.ndarray | None = None, *, upper: int = 1) -> Tensor:
 
 
 @operator("ReverseSequence")
-def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
+def reverse_sequence(
+    x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0
+) -> Tensor:
     """The first `lengths[b]` steps of each batch entry in reverse."""
     steps = _along(Tensor.arange(x.shape[time_axis], device=x.device), time_axis, x.ndim)
     ends = _along(lengths, batch_axis, x.ndim).cast(steps.dtype)

@@ -10,7 +10,9 @@ def _per_channel(vector: Tensor, ndim: int) -> Tensor:
     return vector.reshape(-1, *[1] * (ndim - 2))
 
 
-def _standardised(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def _standardised(
+    x: Tensor, axes: tuple[int, ...], epsilon: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / deviation over the axes, the mean, and 1 / deviation."""
     mean = x.mean(axes, keepdim=True)
     centred = x - mean
@@ -79,7 +81,9 @@ def rms_normalization(
 
 
 @operator("InstanceNormalization")
-def instance_normalization(x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5) -> Tensor:
+def instance_normalization(
+    x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5
+) -> Tensor:
     standard, _, _ = _standardised(x, tuple(range(2, x.ndim)), epsilon)
     return channel_affine(standard, scale, bias)
 
@@ -96,7 +100,13 @@ def group_normalization_by_group(
 
 @operator("GroupNormalization", since=21)
 def group_normalization(
-    x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
+    x: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    *,
+    epsilon: float = 1e-5,
+    num_groups: int,
+    stash_type: int = 1,
 ) -> Tensor:
     """Wu and He, "Group Normalization", 2018."""
     groups = x.reshape(x.shape[0], num_groups, -1).cast(dtype_of(stash_type))

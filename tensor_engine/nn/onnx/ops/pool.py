@@ -29,7 +29,9 @@ def max_pool(
 ) -> tuple[Tensor, ...]:
     """The largest element of each window and, if asked for, its position in the flattened input."""
     window = Window(x.shape[2:], kernel_shape, strides, dilations, auto_pad, pads)
-    largest = x.max_pool2d(window.kernel, window.strides, window.dilations, flat(window.pads), bool(ceil_mode))
+    largest = x.max_pool2d(
+        window.kernel, window.strides, window.dilations, flat(window.pads), bool(ceil_mode)
+    )
     if output_count == 1:
         return (largest,)
     elements = window.elements(x, dtypes.min(x.dtype))
@@ -124,7 +126,9 @@ def max_unpool(
     """Each element back at the position where MaxPool found it, zeros elsewhere."""
     strides = strides or [1] * len(kernel_shape)
     cut = [before + after for before, after in paired(pads, len(kernel_shape))]
-    pooled_from = [(n - 1) * s - c + k for n, s, c, k in zip(x.shape[2:], strides, cut, kernel_shape)]
+    pooled_from = [
+        (n - 1) * s - c + k for n, s, c, k in zip(x.shape[2:], strides, cut, kernel_shape)
+    ]
     shape = (*x.shape[:2], *pooled_from)
     zeros = Tensor.zeros(math.prod(shape), dtype=x.dtype, device=x.device)
     filled = zeros.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
@@ -146,11 +150,19 @@ def col2im(
     image, block = image_shape.tolist(), block_shape.tolist()
     window = Window(tuple(image), block, strides, dilations, "NOTSET", pads)
     padded = [n + before + after for n, (before, after) in zip(image, window.pads)]
-    places = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(padded, block, window.dilations, window.strides)]
+    places = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, d, s in zip(padded, block, window.dilations, window.strides)
+    ]
     parts = x.reshape(x.shape[0], -1, math.prod(block), *places)
     offsets = product(*(range(0, k * d, d) for k, d in zip(block, window.dilations)))
-    placed = [_placed(parts[:, :, i].spread(window.strides), offset, padded) for i, offset in enumerate(offsets)]
-    return reduce(add, placed).pad([(0, 0), (0, 0), *((-before, -after) for before, after in window.pads)])
+    placed = [
+        _placed(parts[:, :, i].spread(window.strides), offset, padded)
+        for i, offset in enumerate(offsets)
+    ]
+    return reduce(add, placed).pad(
+        [(0, 0), (0, 0), *((-before, -after) for before, after in window.pads)]
+    )
 
 
 def _placed(part: Tensor, offset: tuple[int, ...], sizes: list[int]) -> Tensor:

@@ -37,11 +37,21 @@ def quantize_linear(
     precision: int = 0,
     saturate: int = 1,
 ) -> Tensor:
-    dtype = dtype_of(output_dtype) if output_dtype else zero_point.dtype if zero_point is not None else dtypes.uint8
+    dtype = (
+        dtype_of(output_dtype)
+        if output_dtype
+        else zero_point.dtype
+        if zero_point is not None
+        else dtypes.uint8
+    )
     if not dtypes.is_int(dtype):
-        raise OnnxError(f"quantisation to {dtype} is not supported, only to integers of 8 bits and more")
+        raise OnnxError(
+            f"quantisation to {dtype} is not supported, only to integers of 8 bits and more"
+        )
     wide = x.cast(dtype_of(precision)) if precision else x.cast(scale.dtype)
-    quotient = (wide / _fitted(scale, x, axis, block_size).cast(wide.dtype)).cast(dtypes.float32).round()
+    quotient = (
+        (wide / _fitted(scale, x, axis, block_size).cast(wide.dtype)).cast(dtypes.float32).round()
+    )
     if zero_point is not None:
         quotient = quotient + _fitted(zero_point, x, axis, block_size).cast(dtypes.float32)
     return _saturated(quotient, dtype)
@@ -70,7 +80,11 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     low, high = x.min().minimum(0), x.max().maximum(0)
     scale = (high - low) / 255
     zero_point = _saturated(-low / scale, dtypes.uint8)
-    return _saturated((x / scale).round() + zero_point.cast(x.dtype), dtypes.uint8), scale, zero_point
+    return (
+        _saturated((x / scale).round() + zero_point.cast(x.dtype), dtypes.uint8),
+        scale,
+        zero_point,
+    )
 
 
 def _centred(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:
@@ -99,7 +113,9 @@ def qlinear_matmul(
     y_zero_point: Tensor,
 ) -> Tensor:
     product = matmul_integer(a, b, a_zero_point, b_zero_point)
-    scale = (a_scale.cast(dtypes.float32) * b_scale.cast(dtypes.float32)) / y_scale.cast(dtypes.float32)
+    scale = (a_scale.cast(dtypes.float32) * b_scale.cast(dtypes.float32)) / y_scale.cast(
+        dtypes.float32
+    )
     return _requantised(product, scale, y_zero_point)
 
 
@@ -122,7 +138,13 @@ def conv_integer(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    window = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
+    window = {
+        "auto_pad": auto_pad,
+        "dilations": dilations,
+        "group": group,
+        "pads": pads,
+        "strides": strides,
+    }
     return conv(_centred(x, x_zero_point, 1), _centred(weight, weight_zero_point, 0), **window)
 
 
@@ -146,7 +168,15 @@ def qlinear_conv(
     strides: list[int] | None = None,
 ) -> Tensor:
     """The bias is an int32 with the scale of x times that of the weight."""
-    window = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
-    total = conv(_centred(x, x_zero_point, 1), _centred(weight, weight_zero_point, 0), bias, **window)
+    window = {
+        "auto_pad": auto_pad,
+        "dilations": dilations,
+        "group": group,
+        "pads": pads,
+        "strides": strides,
+    }
+    total = conv(
+        _centred(x, x_zero_point, 1), _centred(weight, weight_zero_point, 0), bias, **window
+    )
     channel_scale = _fitted(weight_scale, total, 1, 0)
     return _requantised(total, x_scale * channel_scale / y_scale, y_zero_point)

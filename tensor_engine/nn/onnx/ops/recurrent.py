@@ -9,7 +9,9 @@ from tensor_engine.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 State = tuple[Tensor, ...]  # hidden, and for an LSTM the cell
-Step = Callable[[Tensor, State], State]  # from the input's share in the gates and the state to the next state
+Step = Callable[
+    [Tensor, State], State
+]  # from the input's share in the gates and the state to the next state
 
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
     "affine": lambda x, alpha=1.0, beta=0.0: x * alpha + beta,
@@ -24,7 +26,14 @@ ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
     "tanh": lambda x: x.tanh(),
     "thresholdedrelu": lambda x, alpha=1.0: (x > alpha).where(x, 0),
 }
-PARAMETERS = {"affine": 2, "elu": 1, "hardsigmoid": 2, "leakyrelu": 1, "scaledtanh": 2, "thresholdedrelu": 1}
+PARAMETERS = {
+    "affine": 2,
+    "elu": 1,
+    "hardsigmoid": 2,
+    "leakyrelu": 1,
+    "scaledtanh": 2,
+    "thresholdedrelu": 1,
+}
 
 
 def _activations(
@@ -39,7 +48,10 @@ def _activation(name: str, alphas: Any, betas: Any, clip: float | None) -> Activ
     if name not in ACTIVATIONS:
         raise OnnxError(f"there is no activation '{name}'")
     count = PARAMETERS.get(name, 0)
-    given = {"alpha": next(alphas, None) if count else None, "beta": next(betas, None) if count > 1 else None}
+    given = {
+        "alpha": next(alphas, None) if count else None,
+        "beta": next(betas, None) if count > 1 else None,
+    }
     parameters = {key: value for key, value in given.items() if value is not None}
 
     def activate(x: Tensor) -> Tensor:
@@ -48,7 +60,9 @@ def _activation(name: str, alphas: Any, betas: Any, clip: float | None) -> Activ
     return activate
 
 
-def _run(x: Tensor, state: State, step: Step, lengths: Tensor | None, backward: bool) -> tuple[list[Tensor], State]:
+def _run(
+    x: Tensor, state: State, step: Step, lengths: Tensor | None, backward: bool
+) -> tuple[list[Tensor], State]:
     """The hidden state after each step, in the order of time, and the last state.
 
     Beyond a sequence's length the outputs are 0 and the state stays.
@@ -82,7 +96,9 @@ def _recur(
     zeros = Tensor.zeros(x.shape[1], hidden, dtype=x.dtype, device=x.device)
     histories, finals = [], []
     for number, backward in enumerate(backwards):
-        state = tuple(zeros if s is None else (s.transpose(0, 1) if layout else s)[number] for s in initial)
+        state = tuple(
+            zeros if s is None else (s.transpose(0, 1) if layout else s)[number] for s in initial
+        )
         outputs, final = _run(x, state, make_step(number), lengths, backward)
         histories.append(outputs[0].stack(*outputs[1:]))
         finals.append(final)
@@ -93,7 +109,9 @@ def _recur(
     return (history, *last)
 
 
-def _biases(bias: Tensor | None, number: int, gates: int, hidden: int, like: Tensor) -> tuple[Tensor, Tensor]:
+def _biases(
+    bias: Tensor | None, number: int, gates: int, hidden: int, like: Tensor
+) -> tuple[Tensor, Tensor]:
     """The gates' biases for the input and for the hidden state."""
     if bias is None:
         zeros = Tensor.zeros(gates * hidden, dtype=like.dtype, device=like.device)
@@ -216,7 +234,9 @@ def lstm(
 
         def step(x_t: Tensor, state: State) -> State:
             h, cell = state
-            from_input, from_output, from_forget, from_cell = (x_t @ w + bias_x + h @ r + bias_h).split(hidden, dim=1)
+            from_input, from_output, from_forget, from_cell = (
+                x_t @ w + bias_x + h @ r + bias_h
+            ).split(hidden, dim=1)
             take_in = gate(from_input + peep[0] * cell)
             keep = 1 - take_in if input_forget else gate(from_forget + peep[2] * cell)
             new_cell = keep * cell + take_in * candidate(from_cell)
@@ -229,5 +249,3 @@ def lstm(
 
 def _peepholes(peepholes: Tensor | None, number: int, hidden: int) -> list[Any]:
     return [0, 0, 0] if peepholes is None else list(peepholes[number].split(hidden))
-
-

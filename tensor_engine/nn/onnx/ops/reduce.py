@@ -18,7 +18,9 @@ def _extreme(x: Tensor, axes: Axes, keepdim: bool, largest: bool) -> Tensor:
         return x.max(axes, keepdim=keepdim) if largest else x.min(axes, keepdim=keepdim)
     kept = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
     shape = kept if keepdim else [size for axis, size in enumerate(kept) if axis not in reduced]
-    return Tensor.full(tuple(shape), x.dtype.min if largest else x.dtype.max, dtype=x.dtype, device=x.device)
+    return Tensor.full(
+        tuple(shape), x.dtype.min if largest else x.dtype.max, dtype=x.dtype, device=x.device
+    )
 
 
 def _log_sum_exp(x: Tensor, axes: Axes, keepdim: bool) -> Tensor:
@@ -44,12 +46,18 @@ AXES_ARE_INPUT_SINCE = {"ReduceSum": 13}  # 18 for the others
 
 def _enter(name: str, reduction: Callable[[Tensor, Axes, bool], Tensor]) -> None:
     @operator(name)
-    def reduce_by_attribute(x: Tensor, *, axes: list[int] | None = None, keepdims: int = 1) -> Tensor:
+    def reduce_by_attribute(
+        x: Tensor, *, axes: list[int] | None = None, keepdims: int = 1
+    ) -> Tensor:
         return reduction(x, tuple(axes) if axes else None, bool(keepdims)).cast(x.dtype)
 
     @operator(name, since=AXES_ARE_INPUT_SINCE.get(name, 18))
     def reduce_by_input(
-        x: Tensor, axes: np.ndarray | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+        x: Tensor,
+        axes: np.ndarray | None = None,
+        *,
+        keepdims: int = 1,
+        noop_with_empty_axes: int = 0,
     ) -> Tensor:
         if axes is not None and axes.size:
             return reduction(x, tuple(axes.tolist()), bool(keepdims)).cast(x.dtype)
@@ -89,7 +97,9 @@ def cumprod(x: Tensor, axis: np.ndarray, *, exclusive: int = 0, reverse: int = 0
     return _running(x, int(axis), exclusive, reverse, start=1, run=lambda v, dim: v.cumprod(dim))
 
 
-def _running(x: Tensor, axis: int, exclusive: int, reverse: int, start: int, run: Callable) -> Tensor:
+def _running(
+    x: Tensor, axis: int, exclusive: int, reverse: int, start: int, run: Callable
+) -> Tensor:
     """`exclusive` leaves the element itself out, `reverse` runs from the end."""
     x = x.flip(axis) if reverse else x
     if exclusive:
@@ -106,7 +116,9 @@ def topk_of_attribute(x: Tensor, *, k: int, axis: int = -1) -> tuple[Tensor, Ten
 
 
 @operator("TopK", since=10)
-def topk(x: Tensor, k: np.ndarray, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Tensor, Tensor]:
+def topk(
+    x: Tensor, k: np.ndarray, *, axis: int = -1, largest: int = 1, sorted: int = 1
+) -> tuple[Tensor, Tensor]:
     """The k largest or smallest values along the axis, in order, and their positions."""
     return _topk(x, int(k.item()), axis, bool(largest))
 

@@ -58,7 +58,9 @@ COORDINATES: dict[str, Callable[[np.ndarray, Axis], np.ndarray]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": lambda i, a: _half_pixel(i, a) if a.new_size > 1 else i * 0.0,
-    "align_corners": lambda i, a: i * (a.size - 1) / (a.size * a.scale - 1) if a.new_size > 1 else i * 0.0,
+    "align_corners": lambda i, a: (
+        i * (a.size - 1) / (a.size * a.scale - 1) if a.new_size > 1 else i * 0.0
+    ),
     "asymmetric": lambda i, a: i / a.scale,
     "tf_crop_and_resize": _crop_and_resize,
 }
@@ -84,7 +86,10 @@ def _cubic(distance: np.ndarray, method: Method) -> np.ndarray:
     return np.where(d <= 1, near, np.where(d < 2, far, 0))
 
 
-KERNELS = {"linear": (_triangle, 1), "cubic": (_cubic, 2)}  # the weight at a distance, and the largest distance
+KERNELS = {
+    "linear": (_triangle, 1),
+    "cubic": (_cubic, 2),
+}  # the weight at a distance, and the largest distance
 
 
 def resize_matrix(axis: Axis, method: Method) -> np.ndarray:
@@ -124,7 +129,9 @@ def apply_along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
     weights = np.take_along_axis(matrix, positions, axis=1)
     if np.all(weights == 1):
         return take(x, positions[:, 0], axis)
-    columns = weights.astype(numpy_dtype_of(x.dtype)).T.reshape(taps, -1, *[1] * (x.ndim - 1 - axis))
+    columns = weights.astype(numpy_dtype_of(x.dtype)).T.reshape(
+        taps, -1, *[1] * (x.ndim - 1 - axis)
+    )
     terms = [take(x, p, axis) * to_tensor(w, x.device) for p, w in zip(positions.T, columns)]
     return sum(terms[1:], terms[0])
 
@@ -153,7 +160,9 @@ def upsample(x: Tensor, scales: np.ndarray, *, mode: str = "nearest") -> Tensor:
 
 @operator("Resize", since=10)
 def resize_by_scales(x: Tensor, scales: np.ndarray, *, mode: str = "nearest") -> Tensor:
-    axes = {i: Axis(n, math.floor(n * s), s) for i, (n, s) in enumerate(zip(x.shape, scales.tolist()))}
+    axes = {
+        i: Axis(n, math.floor(n * s), s) for i, (n, s) in enumerate(zip(x.shape, scales.tolist()))
+    }
     return _resized(x, axes, Method(mode, "asymmetric", "before_opset_11"))
 
 
@@ -182,14 +191,21 @@ def resize(
         bounds = roi.reshape(2, -1).T.tolist()
         changes = [Axis(c.size, c.new_size, c.scale, (b, e)) for c, (b, e) in zip(changes, bounds)]
     method = Method(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside), bool(antialias)
+        mode,
+        coordinate_transformation_mode,
+        nearest_mode,
+        cubic_coeff_a,
+        bool(exclude_outside),
+        bool(antialias),
     )
     by_axis = dict(zip(numbers, changes))
     resized = _resized(x, by_axis, method)
     return _extrapolated(resized, by_axis, extrapolation_value) if is_crop else resized
 
 
-def _axis_changes(old: list[int], scales: np.ndarray | None, sizes: np.ndarray | None, policy: str) -> list[Axis]:
+def _axis_changes(
+    old: list[int], scales: np.ndarray | None, sizes: np.ndarray | None, policy: str
+) -> list[Axis]:
     if scales is not None and scales.size:
         return [Axis(n, math.floor(n * s), s) for n, s in zip(old, scales.tolist())]
     if sizes is None or not sizes.size:

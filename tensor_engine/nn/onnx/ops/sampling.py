@@ -15,7 +15,9 @@ from tensor_engine.nn.onnx.ops.window import Window
 from tensor_engine.nn.onnx.value import numpy_dtype_of, to_tensor
 from tensor_engine.tensor import Tensor
 
-Taps = list[tuple[Tensor, Tensor]]  # positions along one dimension, and the weights of what is there
+Taps = list[
+    tuple[Tensor, Tensor]
+]  # positions along one dimension, and the weights of what is there
 
 
 def lookup(x: Tensor, positions: Tensor) -> Tensor:
@@ -26,7 +28,12 @@ def lookup(x: Tensor, positions: Tensor) -> Tensor:
 
 @operator("GridSample")
 def grid_sample(
-    x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
+    x: Tensor,
+    grid: Tensor,
+    *,
+    align_corners: int = 0,
+    mode: str = "linear",
+    padding_mode: str = "zeros",
 ) -> Tensor:
     """Jaderberg et al., "Spatial Transformer Networks", 2015. The grid's last axis holds x, y(, z) from -1 to 1."""
     batch, channels, *sizes = x.shape
@@ -34,7 +41,9 @@ def grid_sample(
     flat = grid.reshape(batch, -1, len(sizes))
     coordinates = [_pixels(flat[..., -1 - i], n, align_corners) for i, n in enumerate(sizes)]
     if padding_mode != "zeros":
-        coordinates = [_kept_inside(c, n, align_corners, padding_mode) for c, n in zip(coordinates, sizes)]
+        coordinates = [
+            _kept_inside(c, n, align_corners, padding_mode) for c, n in zip(coordinates, sizes)
+        ]
     taps = [_taps(c, mode) for c in coordinates]
     result = _weighted_sum(x.reshape(batch, channels, -1), taps, sizes, align_corners, padding_mode)
     return result.reshape(batch, channels, *places)
@@ -55,7 +64,9 @@ def _taps(coordinate: Tensor, mode: str) -> Taps:
     part = coordinate - start
     if mode in ("linear", "bilinear"):
         return [(start, 1 - part), (start + 1, part)]
-    return [(start + step, _cubic((part - step).abs(), abs(step - 0.5) < 1)) for step in (-1, 0, 1, 2)]
+    return [
+        (start + step, _cubic((part - step).abs(), abs(step - 0.5) < 1)) for step in (-1, 0, 1, 2)
+    ]
 
 
 def _cubic(distance: Tensor, is_near: bool, a: float = -0.75) -> Tensor:
@@ -81,11 +92,13 @@ def _reflected(coordinate: Tensor, low: float, high: float) -> Tensor:
     distance = (coordinate - low).abs()
     turns = (distance / span).floor()
     rest = distance - turns * span
-    is_odd = (turns / 2 != (turns / 2).floor())
+    is_odd = turns / 2 != (turns / 2).floor()
     return is_odd.where(high - rest, low + rest)
 
 
-def _weighted_sum(flat: Tensor, taps: list[Taps], sizes: list[int], align_corners: int, padding_mode: str) -> Tensor:
+def _weighted_sum(
+    flat: Tensor, taps: list[Taps], sizes: list[int], align_corners: int, padding_mode: str
+) -> Tensor:
     """The sum over all combinations of taps; what lies outside is 0 or, by the padding mode, found inside."""
     terms = []
     for combination in product(*taps):
@@ -94,8 +107,12 @@ def _weighted_sum(flat: Tensor, taps: list[Taps], sizes: list[int], align_corner
             insides = [(place >= 0) & (place <= size - 1) for place, size in zip(places, sizes)]
             weights = tuple(inside.where(weight, 0) for inside, weight in zip(insides, weights))
         else:
-            places = tuple(_kept_inside(p, n, align_corners, padding_mode) for p, n in zip(places, sizes))
-        terms.append(lookup(flat, _flat_position(places, sizes)) * reduce(mul, weights).unsqueeze(1))
+            places = tuple(
+                _kept_inside(p, n, align_corners, padding_mode) for p, n in zip(places, sizes)
+            )
+        terms.append(
+            lookup(flat, _flat_position(places, sizes)) * reduce(mul, weights).unsqueeze(1)
+        )
     return reduce(add, terms)
 
 
@@ -145,7 +162,9 @@ def roi_align(
 ) -> Tensor:
     """He et al., "Mask R-CNN", 2017, section 3: [rois, channels, height, width], each bin sampled at a fixed grid."""
     if sampling_ratio <= 0:
-        raise OnnxError("a sampling_ratio of 0 takes a number of samples that depends on the boxes: give a fixed one")
+        raise OnnxError(
+            "a sampling_ratio of 0 takes a number of samples that depends on the boxes: give a fixed one"
+        )
     is_half = coordinate_transformation_mode == "half_pixel"
     corners = rois * spatial_scale - (0.5 if is_half else 0.0)
     x1, y1, x2, y2 = (corners[:, i : i + 1] for i in range(4))
@@ -160,18 +179,24 @@ def roi_align(
 def _bin_samples(start: Tensor, end: Tensor, bins: int, count: int, is_half: bool) -> Tensor:
     """[rois, bins * count] coordinates, evenly spread. Without half pixels a box is at least 1 wide."""
     length = end - start if is_half else (end - start).maximum(1.0)
-    steps = (Tensor.arange(bins * count, dtype=start.dtype, device=start.device) + 0.5) / (bins * count)
+    steps = (Tensor.arange(bins * count, dtype=start.dtype, device=start.device) + 0.5) / (
+        bins * count
+    )
     return start + length * steps.unsqueeze(0)
 
 
-def _bilinear_in_rois(x: Tensor, batch_indices: Tensor, rows: Tensor, columns: Tensor, mode: str) -> Tensor:
+def _bilinear_in_rois(
+    x: Tensor, batch_indices: Tensor, rows: Tensor, columns: Tensor, mode: str
+) -> Tensor:
     """[rois, channels, rows * columns]: interpolated; for `max` the largest of the four weighted neighbours."""
     height, width = x.shape[2:]
     images = x.reshape(*x.shape[:2], -1)[batch_indices]
     terms = []
     for (y, wy), (x_, wx) in product(_clamped_taps(rows, height), _clamped_taps(columns, width)):
         position = (y.unsqueeze(2) * width + x_.unsqueeze(1)).flatten(1)
-        terms.append(lookup(images, position) * (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1).unsqueeze(1))
+        terms.append(
+            lookup(images, position) * (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1).unsqueeze(1)
+        )
     return reduce(add if mode == "avg" else Tensor.maximum, terms)
 
 

@@ -18,7 +18,9 @@ def sequence_empty(*, dtype: int = 1) -> list[Value]:
 
 
 @operator("SequenceInsert")
-def sequence_insert(sequence: Value, item: Value, position: np.ndarray | None = None) -> list[Value]:
+def sequence_insert(
+    sequence: Value, item: Value, position: np.ndarray | None = None
+) -> list[Value]:
     result = list(sequence)
     result.insert(len(result) if position is None else int(position.item()), item)
     return result

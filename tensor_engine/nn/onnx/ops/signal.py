@@ -10,7 +10,12 @@ from tensor_engine.tensor import Tensor
 
 @operator("DFT")
 def dft_by_attribute(
-    x: Tensor, dft_length: np.ndarray | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
+    x: Tensor,
+    dft_length: np.ndarray | None = None,
+    *,
+    axis: int = 1,
+    inverse: int = 0,
+    onesided: int = 0,
 ) -> Tensor:
     return dft(x, dft_length, np.array(axis), inverse=inverse, onesided=onesided)
 
@@ -65,7 +70,9 @@ def _transform(x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:
     bins = length // 2 + 1
     given = min(x.shape[-2], bins if inverse and onesided else length)
     made = bins if onesided and not inverse else length
-    angles = (1 if inverse else -1) * 2 * np.pi * np.outer(np.arange(given), np.arange(made)) / length
+    angles = (
+        (1 if inverse else -1) * 2 * np.pi * np.outer(np.arange(given), np.arange(made)) / length
+    )
     weights = np.full((given, 1), 1 / length if inverse else 1.0)
     if inverse and onesided:
         weights[1 : (length + 1) // 2] *= 2  # these bins stand for their mirror images, too

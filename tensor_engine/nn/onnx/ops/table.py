@@ -61,7 +61,11 @@ class Operator:
         return all(self.takes(k, position) == (k is kind) for k in (Tensor, np.ndarray))
 
     def __call__(
-        self, inputs: list[Value], attributes: dict[str, Any], output_count: int, device: str | None = None
+        self,
+        inputs: list[Value],
+        attributes: dict[str, Any],
+        output_count: int,
+        device: str | None = None,
     ) -> tuple[Value, ...]:
         """Builds the operator's outputs from its inputs."""
         arguments = [self._argument(i, value, device) for i, value in enumerate(inputs)]

@@ -46,7 +46,9 @@ class Window:
         if not auto_pad.startswith("SAME"):
             return paired(None if auto_pad == "VALID" else pads, len(self.kernel))
         reach = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations)]
-        total = [max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(sizes, self.strides, reach)]
+        total = [
+            max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(sizes, self.strides, reach)
+        ]
         return [halves(t, auto_pad) for t in total]
 
     def elements(self, x: Tensor, fill: float) -> Tensor:
