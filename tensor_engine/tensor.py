@@ -234,7 +234,7 @@ class Tensor(random.RandomMixin):
             self.realize()
         target = self._memory()
         if target is None:
-            self.uop = new.uop
+            self.uop = new.clone().uop if is_memory(new.uop) else new.uop
         elif new.uop is not self.uop:
             self.uop = UOp(Ops.ASSIGN, self.dtype, (target, new.uop))
             provenance.record(self.uop)
