@@ -17,7 +17,7 @@ from tensor_engine.perception.errors import ModelError
 from tensor_engine.perception.extras import MissingExtra
 from tensor_engine.perception.pipeline import Pipeline
 
-STOP = 1.0  # seconds that a cycle in progress is given to end
+STOP = 0.5  # seconds that a cycle in progress is given to end
 
 # What ends the node with one line instead of a traceback.
 USER_MISTAKES = (ModelError, BadParameter, ParameterException, MissingExtra)
