@@ -161,24 +161,32 @@ def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
 # ---- register tile ----------------------------------------------------------------------------------------------
 
 
-def tile_loops(nest: Nest, lanes: Lanes | None) -> list[UOp]:
-    """The loops around a reduction over which some load stays the same: a tile over them saves loads."""
-    candidates = [loop for loop in nest.loops if lanes is None or loop is not lanes.loop]
-    return [loop for loop in candidates if any(stride(a, loop) == 0 for a in nest.loads if a.op is Ops.INDEX)]
-
-
 TILE = 4
+# A nest of fewer iterations keeps its loops, so that it stays easy to read.
+SMALL_NEST = 4096
+
+
+def tile_loop(nest: Nest, lanes: Lanes | None) -> UOp | None:
+    """The loop around a reduction over which most loading stays the same: a tile over it loads once for all."""
+    best, most = None, 0.0
+    for loop in nest.loops:
+        if lanes is not None and loop is lanes.loop:
+            continue
+        shared = [a for a in nest.loads if a.op is Ops.INDEX and stride(a, loop) == 0]
+        saved = sum(iterations(a, nest) * (lane_cost(a, lanes.loop) if lanes else 1.0) for a in shared)
+        if saved > most:
+            best, most = loop, saved
+    return best
 
 
 def cut_for_tile(nest: Nest, lanes: Lanes | None) -> Option | None:
     """58 rows in tiles of 4: 56 rows, and 2."""
     if not nest.reduces or lanes is None or lanes.loop not in nest.loops:
         return None
-    for loop in tile_loops(nest, lanes)[-1:]:
-        size = size_of(loop)
-        if size > TILE and size % TILE and best_divisor(size) < 3:
-            return Option(AxisType.LOOP, loop.arg[0], size - size % TILE)
-    return None
+    loop = tile_loop(nest, lanes)
+    if loop is None or size_of(loop) < TILE or best_divisor(size_of(loop)) >= 3 or size_of(loop) % TILE == 0:
+        return None
+    return Option(AxisType.LOOP, loop.arg[0], size_of(loop) - size_of(loop) % TILE)
 
 
 def best_divisor(size: int) -> int:
@@ -199,6 +207,10 @@ class Tile:
         self.options.append(option)
         self.sink = apply_option(self.sink, option)
 
+    def is_small(self) -> bool:
+        """So little work that the loops may stay as they are."""
+        return prod(size_of(loop) for loop in {*self.nest.loops, *self.nest.reduces}) < SMALL_NEST
+
     def remaining(self, loop: UOp) -> int:
         """The iterations of a loop that earlier options left."""
         size = size_of(loop)
@@ -211,11 +223,11 @@ class Tile:
         """Several rows of results at once, so that what is loaded is used more than once; and two vectors a row."""
         if lanes is not None and lanes.loop not in self.nest.loops:
             return
-        for loop in tile_loops(self.nest, lanes)[-1:]:
-            amount = best_divisor(size_of(loop))
-            if 1 < amount < size_of(loop):
-                self.split(AxisType.UPCAST, loop, amount)
-                self.accumulators *= amount
+        loop = tile_loop(self.nest, lanes)
+        amount = 1 if loop is None else best_divisor(size_of(loop))
+        if loop is not None and amount > 1 and (amount < size_of(loop) or not self.is_small()):
+            self.split(AxisType.UPCAST, loop, amount)
+            self.accumulators *= amount
         if lanes is not None and self.accumulators * 2 <= self.renderer.registers // 2 + 4:
             for amount in (3, 2) if self.accumulators <= 4 else (2,):
                 if self.remaining(lanes.loop) % amount == 0:
