@@ -23,6 +23,7 @@ def read_model(source: Source) -> ModelProto:
         raise OnnxError(
             f"{describe(source)} is not an ONNX model: it names no IR version and no operator set"
         )
+    _check_opset(model, source)
     _check_weights_are_there(model, source)
     return expand_functions(model, opsets_of(model))
 
@@ -31,7 +32,7 @@ def describe(source: Source) -> str:
     """What to call the source in messages."""
     if isinstance(source, ModelProto):
         return f"the model '{source.graph.name}'"
-    return "the given bytes" if isinstance(source, bytes) else f"'{os.fspath(source)}'"
+    return "the given content" if isinstance(source, bytes) else f"'{os.fspath(source)}'"
 
 
 def opsets_of(model: ModelProto) -> dict[str, int]:
@@ -50,6 +51,15 @@ def _parse(source: Source) -> ModelProto:
         raise OnnxError(f"{describe(source)} is not an ONNX model: {error}") from error
     except (OSError, onnx.checker.ValidationError) as error:
         raise OnnxError(f"{describe(source)} cannot be read: {error}") from error
+
+
+def _check_opset(model: ModelProto, source: Source) -> None:
+    newest, opset = onnx.defs.onnx_opset_version(), opsets_of(model).get("", 0)
+    if opset > newest:
+        raise OnnxError(
+            f"{describe(source)} uses opset {opset}, but the installed onnx package {onnx.__version__} "
+            f"knows opsets up to {newest}: update it, or export the model for an older opset"
+        )
 
 
 def _check_weights_are_there(model: ModelProto, source: Source) -> None:

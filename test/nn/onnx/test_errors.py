@@ -56,7 +56,7 @@ def test_a_file_that_is_no_model(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(OnnxError, match="model.onnx' is not an ONNX model: "):
         OnnxRunner(path)
-    with pytest.raises(OnnxError, match="the given bytes is not an ONNX model: "):
+    with pytest.raises(OnnxError, match="the given content is not an ONNX model: "):
         OnnxRunner(content)
 
 
@@ -64,6 +64,11 @@ def test_a_truncated_model_is_no_model():
     content = relu().SerializeToString()
     with pytest.raises(OnnxError, match="is not an ONNX model"):
         OnnxRunner(content[: len(content) // 2])
+
+
+def test_an_opset_of_the_future():
+    with pytest.raises(OnnxError, match="uses opset 999, but the installed onnx package .* update it"):
+        OnnxRunner(make_model([helper.make_node("Relu", ["x"], ["y"])], {"x": [1]}, ["y"], opset=999))
 
 
 def test_a_file_that_is_not_there(tmp_path):

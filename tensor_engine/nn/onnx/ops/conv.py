@@ -47,11 +47,9 @@ def conv_transpose(
     ]
     if output_shape is None and auto_pad.startswith("SAME"):
         output_shape = [n * s for n, s in zip(sizes, strides)]
-    cut = (
-        paired(pads, len(kernel))
-        if output_shape is None
-        else _surplus(whole, output_shape, auto_pad)
-    )
+    cut = paired(pads, len(kernel))
+    if output_shape is not None:
+        cut = _surplus(whole, output_shape, auto_pad)
     return x.conv_transpose2d(weight, bias, group, strides, dilations, flat(cut), extra)
 
 

@@ -80,9 +80,8 @@ def random_normal_like(
     seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
-    return (Tensor.randn(*x.shape) * scale + mean).cast(
-        x.dtype if dtype is None else dtype_of(dtype)
-    )
+    numbers = Tensor.randn(*x.shape) * scale + mean
+    return numbers.cast(x.dtype if dtype is None else dtype_of(dtype))
 
 
 @operator("RandomUniformLike")
@@ -95,9 +94,8 @@ def random_uniform_like(
     seed: float | None = None,
 ) -> Tensor:
     _seeded(seed)
-    return (Tensor.rand(*x.shape) * (high - low) + low).cast(
-        x.dtype if dtype is None else dtype_of(dtype)
-    )
+    numbers = Tensor.rand(*x.shape) * (high - low) + low
+    return numbers.cast(x.dtype if dtype is None else dtype_of(dtype))
 
 
 @operator("Bernoulli")

@@ -53,9 +53,8 @@ def _arithmetic_runs(positions: np.ndarray) -> list[tuple[int, int, int]]:
 def _take_run(x: Tensor, axis: int, start: int, step: int, count: int) -> Tensor:
     before = (slice(None),) * axis
     if step == 0:
-        return x[before + (slice(start, start + 1),)].expand(
-            *x.shape[:axis], count, *x.shape[axis + 1 :]
-        )
+        single = x[before + (slice(start, start + 1),)]
+        return single.expand(*x.shape[:axis], count, *x.shape[axis + 1 :])
     stop = start + step * count
     return x[before + (slice(start, None if stop < 0 else stop, step),)]
 
@@ -149,9 +148,8 @@ def tensor_scatter(
     """
     axis %= cache.ndim
     size, count = cache.shape[axis], update.shape[axis]
-    steps = Tensor.arange(count, dtype=dtypes.int64, device=cache.device).reshape(
-        -1, *[1] * (cache.ndim - axis - 1)
-    )
+    steps = Tensor.arange(count, dtype=dtypes.int64, device=cache.device)
+    steps = steps.reshape(-1, *[1] * (cache.ndim - axis - 1))
     places = steps if start is None else steps + start.reshape(-1, *[1] * (cache.ndim - 1))
     if mode == "circular":
         places = places % size

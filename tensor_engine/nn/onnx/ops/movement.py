@@ -172,9 +172,8 @@ def pad(
         number = 0 if value is None else value.item()
         return pad_by_attribute(x, pads=amounts.reshape(-1).tolist(), mode=mode, value=number)
     padded = pad_by_attribute(x, pads=amounts.reshape(-1).tolist())
-    is_inside = Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device).pad(
-        list(zip(*amounts.tolist()))
-    )
+    everything = Tensor.ones(*x.shape, dtype=dtypes.bool, device=x.device)
+    is_inside = everything.pad(list(zip(*amounts.tolist())))
     return is_inside.where(padded, value)
 
 

@@ -37,21 +37,15 @@ def quantize_linear(
     precision: int = 0,
     saturate: int = 1,
 ) -> Tensor:
-    dtype = (
-        dtype_of(output_dtype)
-        if output_dtype
-        else zero_point.dtype
-        if zero_point is not None
-        else dtypes.uint8
-    )
+    dtype = dtypes.uint8 if zero_point is None else zero_point.dtype
+    dtype = dtype_of(output_dtype) if output_dtype else dtype
     if not dtypes.is_int(dtype):
         raise OnnxError(
             f"quantisation to {dtype} is not supported, only to integers of 8 bits and more"
         )
     wide = x.cast(dtype_of(precision)) if precision else x.cast(scale.dtype)
-    quotient = (
-        (wide / _fitted(scale, x, axis, block_size).cast(wide.dtype)).cast(dtypes.float32).round()
-    )
+    step = _fitted(scale, x, axis, block_size).cast(wide.dtype)
+    quotient = (wide / step).cast(dtypes.float32).round()
     if zero_point is not None:
         quotient = quotient + _fitted(zero_point, x, axis, block_size).cast(dtypes.float32)
     return _saturated(quotient, dtype)
@@ -80,11 +74,8 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     low, high = x.min().minimum(0), x.max().maximum(0)
     scale = (high - low) / 255
     zero_point = _saturated(-low / scale, dtypes.uint8)
-    return (
-        _saturated((x / scale).round() + zero_point.cast(x.dtype), dtypes.uint8),
-        scale,
-        zero_point,
-    )
+    integers = _saturated((x / scale).round() + zero_point.cast(x.dtype), dtypes.uint8)
+    return integers, scale, zero_point
 
 
 def _centred(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:
@@ -113,10 +104,8 @@ def qlinear_matmul(
     y_zero_point: Tensor,
 ) -> Tensor:
     product = matmul_integer(a, b, a_zero_point, b_zero_point)
-    scale = (a_scale.cast(dtypes.float32) * b_scale.cast(dtypes.float32)) / y_scale.cast(
-        dtypes.float32
-    )
-    return _requantised(product, scale, y_zero_point)
+    a_step, b_step, y_step = (s.cast(dtypes.float32) for s in (a_scale, b_scale, y_scale))
+    return _requantised(product, a_step * b_step / y_step, y_zero_point)
 
 
 def _requantised(total: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:

@@ -9,9 +9,7 @@ from tensor_engine.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 State = tuple[Tensor, ...]  # hidden, and for an LSTM the cell
-Step = Callable[
-    [Tensor, State], State
-]  # from the input's share in the gates and the state to the next state
+Step = Callable[[Tensor, State], State]  # from the input at a step and the state to the next state
 
 ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
     "affine": lambda x, alpha=1.0, beta=0.0: x * alpha + beta,
@@ -234,9 +232,8 @@ def lstm(
 
         def step(x_t: Tensor, state: State) -> State:
             h, cell = state
-            from_input, from_output, from_forget, from_cell = (
-                x_t @ w + bias_x + h @ r + bias_h
-            ).split(hidden, dim=1)
+            gates = x_t @ w + bias_x + h @ r + bias_h
+            from_input, from_output, from_forget, from_cell = gates.split(hidden, dim=1)
             take_in = gate(from_input + peep[0] * cell)
             keep = 1 - take_in if input_forget else gate(from_forget + peep[2] * cell)
             new_cell = keep * cell + take_in * candidate(from_cell)

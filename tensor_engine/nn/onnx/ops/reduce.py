@@ -18,9 +18,8 @@ def _extreme(x: Tensor, axes: Axes, keepdim: bool, largest: bool) -> Tensor:
         return x.max(axes, keepdim=keepdim) if largest else x.min(axes, keepdim=keepdim)
     kept = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
     shape = kept if keepdim else [size for axis, size in enumerate(kept) if axis not in reduced]
-    return Tensor.full(
-        tuple(shape), x.dtype.min if largest else x.dtype.max, dtype=x.dtype, device=x.device
-    )
+    beaten = x.dtype.min if largest else x.dtype.max
+    return Tensor.full(tuple(shape), beaten, dtype=x.dtype, device=x.device)
 
 
 def _log_sum_exp(x: Tensor, axes: Axes, keepdim: bool) -> Tensor:

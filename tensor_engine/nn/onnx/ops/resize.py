@@ -47,6 +47,11 @@ def _half_pixel_symmetric(i: np.ndarray, a: Axis) -> np.ndarray:
     return a.size / 2 * (1 - adjustment) + _half_pixel(i, a)
 
 
+def _align_corners(i: np.ndarray, a: Axis) -> np.ndarray:
+    """The new size counts with its fraction, where a scale gives it one."""
+    return i * (a.size - 1) / (a.size * a.scale - 1) if a.new_size > 1 else i * 0.0
+
+
 def _crop_and_resize(i: np.ndarray, a: Axis) -> np.ndarray:
     start, end = a.roi
     if a.new_size == 1:
@@ -58,9 +63,7 @@ COORDINATES: dict[str, Callable[[np.ndarray, Axis], np.ndarray]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": lambda i, a: _half_pixel(i, a) if a.new_size > 1 else i * 0.0,
-    "align_corners": lambda i, a: (
-        i * (a.size - 1) / (a.size * a.scale - 1) if a.new_size > 1 else i * 0.0
-    ),
+    "align_corners": _align_corners,
     "asymmetric": lambda i, a: i / a.scale,
     "tf_crop_and_resize": _crop_and_resize,
 }
@@ -86,10 +89,8 @@ def _cubic(distance: np.ndarray, method: Method) -> np.ndarray:
     return np.where(d <= 1, near, np.where(d < 2, far, 0))
 
 
-KERNELS = {
-    "linear": (_triangle, 1),
-    "cubic": (_cubic, 2),
-}  # the weight at a distance, and the largest distance
+# the weight at a distance, and the largest distance
+KERNELS = {"linear": (_triangle, 1), "cubic": (_cubic, 2)}
 
 
 def resize_matrix(axis: Axis, method: Method) -> np.ndarray:
@@ -129,9 +130,8 @@ def apply_along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
     weights = np.take_along_axis(matrix, positions, axis=1)
     if np.all(weights == 1):
         return take(x, positions[:, 0], axis)
-    columns = weights.astype(numpy_dtype_of(x.dtype)).T.reshape(
-        taps, -1, *[1] * (x.ndim - 1 - axis)
-    )
+    columns = weights.astype(numpy_dtype_of(x.dtype)).T
+    columns = columns.reshape(taps, -1, *[1] * (x.ndim - 1 - axis))
     terms = [take(x, p, axis) * to_tensor(w, x.device) for p, w in zip(positions.T, columns)]
     return sum(terms[1:], terms[0])
 
@@ -147,10 +147,13 @@ def _resized(x: Tensor, axes: dict[int, Axis], method: Method) -> Tensor:
     return y.cast(x.dtype)
 
 
+def _scaled(x: Tensor, scales: list[float]) -> dict[int, Axis]:
+    return {i: Axis(n, math.floor(n * s), s) for i, (n, s) in enumerate(zip(x.shape, scales))}
+
+
 @operator("Upsample")
 def upsample_by_attribute(x: Tensor, *, scales: list[float], mode: str = "nearest") -> Tensor:
-    axes = {i: Axis(n, math.floor(n * s), s) for i, (n, s) in enumerate(zip(x.shape, scales))}
-    return _resized(x, axes, Method(mode, "asymmetric", "floor"))
+    return _resized(x, _scaled(x, scales), Method(mode, "asymmetric", "floor"))
 
 
 @operator("Upsample", since=9)
@@ -160,10 +163,7 @@ def upsample(x: Tensor, scales: np.ndarray, *, mode: str = "nearest") -> Tensor:
 
 @operator("Resize", since=10)
 def resize_by_scales(x: Tensor, scales: np.ndarray, *, mode: str = "nearest") -> Tensor:
-    axes = {
-        i: Axis(n, math.floor(n * s), s) for i, (n, s) in enumerate(zip(x.shape, scales.tolist()))
-    }
-    return _resized(x, axes, Method(mode, "asymmetric", "before_opset_11"))
+    return _resized(x, _scaled(x, scales.tolist()), Method(mode, "asymmetric", "before_opset_11"))
 
 
 @operator("Resize", since=11)

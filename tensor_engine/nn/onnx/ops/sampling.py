@@ -15,9 +15,8 @@ from tensor_engine.nn.onnx.ops.window import Window
 from tensor_engine.nn.onnx.value import numpy_dtype_of, to_tensor
 from tensor_engine.tensor import Tensor
 
-Taps = list[
-    tuple[Tensor, Tensor]
-]  # positions along one dimension, and the weights of what is there
+# positions along one dimension, and the weights of what is there
+Taps = list[tuple[Tensor, Tensor]]
 
 
 def lookup(x: Tensor, positions: Tensor) -> Tensor:
@@ -110,9 +109,8 @@ def _weighted_sum(
             places = tuple(
                 _kept_inside(p, n, align_corners, padding_mode) for p, n in zip(places, sizes)
             )
-        terms.append(
-            lookup(flat, _flat_position(places, sizes)) * reduce(mul, weights).unsqueeze(1)
-        )
+        values = lookup(flat, _flat_position(places, sizes))
+        terms.append(values * reduce(mul, weights).unsqueeze(1))
     return reduce(add, terms)
 
 
@@ -179,9 +177,8 @@ def roi_align(
 def _bin_samples(start: Tensor, end: Tensor, bins: int, count: int, is_half: bool) -> Tensor:
     """[rois, bins * count] coordinates, evenly spread. Without half pixels a box is at least 1 wide."""
     length = end - start if is_half else (end - start).maximum(1.0)
-    steps = (Tensor.arange(bins * count, dtype=start.dtype, device=start.device) + 0.5) / (
-        bins * count
-    )
+    total = bins * count
+    steps = (Tensor.arange(total, dtype=start.dtype, device=start.device) + 0.5) / total
     return start + length * steps.unsqueeze(0)
 
 
@@ -194,9 +191,8 @@ def _bilinear_in_rois(
     terms = []
     for (y, wy), (x_, wx) in product(_clamped_taps(rows, height), _clamped_taps(columns, width)):
         position = (y.unsqueeze(2) * width + x_.unsqueeze(1)).flatten(1)
-        terms.append(
-            lookup(images, position) * (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1).unsqueeze(1)
-        )
+        weight = (wy.unsqueeze(2) * wx.unsqueeze(1)).flatten(1)
+        terms.append(lookup(images, position) * weight.unsqueeze(1))
     return reduce(add if mode == "avg" else Tensor.maximum, terms)
 
 
