@@ -46,7 +46,7 @@ def _parse(source: Source) -> ModelProto:
     try:
         if isinstance(source, bytes):
             return onnx.load_model_from_string(source)
-        return onnx.load(Path(source))
+        return onnx.load(Path(source), format="protobuf")
     except (DecodeError, UnicodeDecodeError) as error:
         raise OnnxError(f"{describe(source)} is not an ONNX model: {error}") from error
     except (OSError, onnx.checker.ValidationError) as error:

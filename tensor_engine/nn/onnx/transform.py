@@ -56,16 +56,18 @@ def fold_batchnorm(graph: Graph) -> None:
     scale goes into its weights and shift into its bias; otherwise both become constants, computed here.
     """
     readers = Counter(_names_read(graph))
-    nodes: dict[str, Node] = {}  # by first output, in order
+    producers: dict[str, Node] = {}
+    nodes: dict[int, Node] = {}  # by identity, in order
     for node in graph.nodes:
-        source = nodes.get(node.inputs[0]) if node.inputs else None
-        if not _is_constant_batchnorm(node, graph):
-            nodes[node.outputs[0]] = node
-        elif source and readers[node.inputs[0]] == 1 and _has_constant_weights(source, graph):
-            del nodes[node.inputs[0]]
-            nodes[node.outputs[0]] = _absorb(source, node, graph)
-        else:
-            nodes[node.outputs[0]] = _affine(node, graph)
+        source = producers.get(node.inputs[0]) if node.inputs else None
+        if _is_constant_batchnorm(node, graph):
+            if source and readers[node.inputs[0]] == 1 and _has_constant_weights(source, graph):
+                del nodes[id(source)]
+                node = _absorb(source, node, graph)
+            else:
+                node = _affine(node, graph)
+        nodes[id(node)] = node
+        producers.update((name, node) for name in node.outputs if name)
     graph.nodes = list(nodes.values())
 
 

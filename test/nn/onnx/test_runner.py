@@ -155,6 +155,18 @@ def test_what_folding_leaves(model, operators):
     assert [node.op_type for node in graph.nodes] == operators
 
 
+def test_nodes_that_leave_out_their_first_output():
+    nodes = [
+        helper.make_node("LSTM", ["x", "w", "r"], ["", "h1"], hidden_size=2),
+        helper.make_node("LSTM", ["x", "w2", "r"], ["", "h2"], hidden_size=2),
+        helper.make_node("Sub", ["h1", "h2"], ["y"]),
+    ]
+    weights = {"w": floats(1, 8, 3), "w2": floats(1, 8, 3), "r": floats(1, 8, 2)}
+    model = make_model(nodes, {"x": [4, 1, 3]}, ["y"], weights)
+    feeds = {"x": floats(4, 1, 3)}
+    assert_same(run_ours(model, feeds), run_onnxruntime(model, feeds))
+
+
 def test_constants_are_folded():
     nodes = [
         helper.make_node("Constant", [], ["two"], value_float=2.0),
