@@ -199,18 +199,22 @@ class dtypes:
         return {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}[dtype.name]
 
     @staticmethod
-    def from_py(value: Any) -> DType:
-        """The type that a Python number, or a nested list of numbers, gets by default."""
-        if isinstance(value, (list, tuple)):
-            kinds = {dtypes.from_py(v) for v in value}
-            return max(kinds, key=lambda d: d.priority) if kinds else dtypes.default_float
-        if isinstance(value, bool):
-            return dtypes.bool
-        if isinstance(value, int):
-            return dtypes.default_int
-        if isinstance(value, float):
+    def from_py(*values: Any) -> DType:
+        """The type that Python numbers get, all together: the default float if one is a float, bool if all are bools,
+        else the default int, or the narrowest int type that holds them if that doesn't.
+
+        Raises TypeError for what is no number, and OverflowError if no type holds the ints.
+        """
+        for value in values:
+            if not isinstance(value, (int, float)):
+                raise TypeError(f"no dtype for a Python {type(value).__name__}: {value!r:.80}; give a number")
+        if any(isinstance(value, float) for value in values):
             return dtypes.default_float
-        raise TypeError(f"no dtype for a Python {type(value).__name__}: {value!r}; give a number or a list of numbers")
+        if all(isinstance(value, bool) for value in values):
+            return dtypes.bool
+        whole = [int(value) for value in values]
+        fits = dtypes.default_int.min <= min(whole) and max(whole) <= dtypes.default_int.max
+        return dtypes.default_int if fits else narrowest_int(min(whole), max(whole))
 
     @staticmethod
     def as_const(value: Any, dtype: DType) -> ConstType:
@@ -222,12 +226,13 @@ _SCALARS: dict[str, DType] = {d.name: d for d in dtypes.all + (dtypes.void, dtyp
 DTYPES: dict[str, DType] = {d.name: d for d in dtypes.all}
 
 
-def to_dtype(dtype: DType | str) -> DType:
-    """A dtype from itself or from its name ("float32", "half", "int")."""
+def to_dtype(dtype: Any) -> DType:
+    """A dtype from itself, its name ("float32", "half", "int"), or a type of that name (np.float32, float)."""
     if isinstance(dtype, DType):
         return dtype
-    found = getattr(dtypes, dtype.lower(), None)
-    if not isinstance(found, DType):
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", getattr(dtype, "name", ""))
+    found = getattr(dtypes, name.lower(), None)
+    if found not in dtypes.all:
         raise TypeError(f"unknown dtype {dtype!r}; known are {', '.join(DTYPES)}")
     return found
 
@@ -268,6 +273,15 @@ def least_upper_dtype(*dts: DType) -> DType:
     if result in (dtypes.float16, dtypes.bfloat16) and not any(dtypes.is_float(d) for d in dts):
         return dtypes.float32
     return result
+
+
+@functools.lru_cache(maxsize=1024)
+def narrowest_int(*values: int) -> DType:
+    """The narrowest integer type that holds all values, signed if possible. Raises OverflowError if none does."""
+    for dtype in dtypes.sints + dtypes.uints:
+        if dtype.min <= min(values) and max(values) <= dtype.max:
+            return dtype
+    raise OverflowError(f"{values[0] if len(values) == 1 else values} fits no integer type")
 
 
 def least_upper_float(dtype: DType) -> DType:

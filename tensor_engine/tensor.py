@@ -16,13 +16,11 @@ from tensor_engine.dtype import (
     ConstType,
     DType,
     dtypes,
-    least_upper_dtype,
     to_dtype,
     truncate,
 )
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
-from tensor_engine.mixin.elementwise import narrowest_int
 from tensor_engine.mixin.movement import as_sequence
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
@@ -440,7 +438,7 @@ def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
     if isinstance(data, (np.ndarray, np.generic)):
         return node_from_array(np.asarray(data), dtype, device)
     if isinstance(data, (bool, int, float)):
-        return scalar_node(data, dtype or scalar_dtype(data), device)
+        return scalar_node(data, dtype or dtypes.from_py(data), device)
     if isinstance(data, (bytes, bytearray, memoryview)):
         return node_from_array(np.frombuffer(data, np.uint8), dtype, device)
     if isinstance(data, (list, tuple)):
@@ -453,14 +451,6 @@ def scalar_node(value: ConstType, dtype: DType, device: str | None) -> UOp:
     return (UOp.unique_const if dtype.kind == "f" else UOp.const)(dtype, value, device)
 
 
-def scalar_dtype(value: ConstType) -> DType:
-    """The default type of a Python number; an int beyond 32 bits gets a type that holds it."""
-    found = dtypes.from_py(value)
-    if found is dtypes.default_int and not found.min <= value <= found.max:
-        return narrowest_int(int(value))
-    return found
-
-
 def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
     """A nested list of numbers."""
     if any(isinstance(item, Tensor) for item in data):
@@ -470,8 +460,7 @@ def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) 
     except ValueError:
         raise ValueError("a Tensor needs lists of equal lengths at each depth") from None
     if array.size and array.dtype.kind in "iu":
-        extremes = scalar_dtype(int(array.min())), scalar_dtype(int(array.max()))
-        dtype = dtype or least_upper_dtype(*extremes)
+        dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))
     elif array.dtype.kind == "f":
         dtype = dtype or dtypes.default_float
     return node_from_array(array, dtype, device)

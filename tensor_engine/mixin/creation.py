@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype
+from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype, wrap_int
 from tensor_engine.mixin.movement import MovementMixin, as_sequence
 from tensor_engine.uop.op import Ops
 
@@ -24,6 +24,12 @@ class CreationMixin(MovementMixin):
         from tensor_engine.uop.uop import UOp
 
         return cls.from_uop(UOp(Ops.ARANGE, dtype, (), count))
+
+    @classmethod
+    def _counting_on(cls, device: str | None, count: int, dtype: DType = dtypes.int32) -> Self:
+        """`counting` on a device, where a zero that lives there brings it."""
+        numbers = cls.counting(count, dtype)
+        return numbers if device is None else numbers + cls.const(dtype, 0, device)
 
     @classmethod
     def full(
@@ -55,22 +61,31 @@ class CreationMixin(MovementMixin):
     ) -> Self:
         """start, start + step, … before stop; with one argument from 0 to it. Ints if all three are, else floats.
 
-        Raises ValueError for a step of 0.
+        Ints have the default type, or one that holds them all. Raises ValueError for a step of 0.
         """
         if stop is None:
             start, stop = 0, start
         if step == 0:
             raise ValueError("arange needs a step that is not 0")
         count = max(math.ceil((stop - start) / step), 0)
-        integral = all(isinstance(n, int) for n in (start, stop, step))
-        own = to_dtype(dtype or (dtypes.default_int if integral else dtypes.default_float))
-        wide = own if own in (dtypes.int32, dtypes.int64) else dtypes.int32
-        if count == 0:
-            return cls.full((0,), 0, own, device)
-        numbers = cls.counting(count, wide if integral else dtypes.int32)
-        if not integral:
-            numbers = numbers.cast(own if own.kind == "f" else dtypes.default_float)
+        if all(isinstance(n, int) for n in (start, stop, step)):
+            return cls._whole_numbers(int(start), int(step), count, dtype, device)
+        own = to_dtype(dtype or dtypes.default_float)
+        numbers = cls._counting_on(device, count).cast(own if own.kind == "f" else dtypes.default_float)
         return (numbers * step + start).cast(own)
+
+    @classmethod
+    def _whole_numbers(
+        cls, start: int, step: int, count: int, dtype: DType | str | None, device: str | None
+    ) -> Self:
+        """`count` numbers from `start`, `step` apart, made in a type that holds them."""
+        last = start + step * max(count - 1, 0)
+        fitting = dtypes.from_py(start, last, count)
+        own = to_dtype(dtype or dtypes.from_py(start, last))
+        wide = dtypes.int32 if fitting is dtypes.int32 and own is not dtypes.int64 else dtypes.int64
+        # int64 wraps where uint64 wouldn't, and comes back when it is cast
+        numbers = cls._counting_on(device, count, wide) * wrap_int(step, wide) + wrap_int(start, wide)
+        return numbers.cast(own)
 
     @classmethod
     def linspace(
@@ -80,21 +95,21 @@ class CreationMixin(MovementMixin):
         own = to_dtype(dtype or dtypes.default_float)
         if steps == 1:
             return cls.full((1,), start, own, device)
-        numbers = cls.counting(steps)
+        numbers = cls._counting_on(device, steps)
         line = numbers.cast(own if own.kind == "f" else dtypes.default_float) * ((stop - start) / (steps - 1)) + start
         return numbers.eq(steps - 1).where(float(stop), line).cast(own)
 
     @classmethod
     def eye(cls, n: int, m: int | None = None, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Ones where row and column are the same, else zeros."""
-        rows, columns = cls.counting(n).reshape(n, 1), cls.counting(n if m is None else m)
+        rows, columns = cls._counting_on(device, n).reshape(n, 1), cls.counting(n if m is None else m)
         return rows.eq(columns).cast(to_dtype(dtype or dtypes.default_float))
 
     # ---- in the shape of another
 
     def full_like(self, fill_value: ConstType, dtype: DType | str | None = None) -> Self:
-        """One value in this shape, and this type unless another is given."""
-        return self.const_like(fill_value, self.dtype if dtype is None else to_dtype(dtype))
+        """One value in this shape, on this device, and in this type unless another is given."""
+        return self.full(self.shape, fill_value, dtype or self.dtype, self.uop.device)
 
     def zeros_like(self, dtype: DType | str | None = None) -> Self:
         """Zeros in this shape and type."""

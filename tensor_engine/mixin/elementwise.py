@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype
+from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype, narrowest_int
 from tensor_engine.mixin.hooks import Hooks
 from tensor_engine.mixin.power import power
 from tensor_engine.uop.op import Ops
@@ -37,15 +36,6 @@ def dtype_with_scalar(dtype: DType, value: ConstType) -> DType:
         if dtypes.is_float(scalar):
             raise OverflowError(f"{value} fits no integer type together with {dtype}")
     return scalar.vec(dtype.count)
-
-
-@functools.lru_cache(maxsize=1024)
-def narrowest_int(value: int) -> DType:
-    """The narrowest integer type that holds `value`, signed if possible."""
-    found = next((d for d in dtypes.sints + dtypes.uints if d.min <= value <= d.max), None)
-    if found is None:
-        raise OverflowError(f"{value} fits no integer type")
-    return found
 
 
 def broadcast_shape(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -309,7 +299,7 @@ class ElementwiseMixin(Hooks):
             y = y if isinstance(y, ElementwiseMixin) else self.as_operand(y)
             y, x = y.meet(x)
             return x, y
-        dtype = dtypes.from_py((x, y)).vec(self.dtype.count)
+        dtype = dtypes.from_py(x, y).vec(self.dtype.count)
         return self.const_like(x, dtype), self.const_like(y, dtype)
 
     def clamp(self, min_: Self | ConstType | None = None, max_: Self | ConstType | None = None) -> Self:

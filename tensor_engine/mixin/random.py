@@ -105,12 +105,18 @@ class RandomMixin(OpMixin):
     def randint(
         cls, *shape: Any, low: int = 0, high: int = 10, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
-        """Integers from `low` to `high`, `high` not included. Raises ValueError if there are none."""
+        """Integers from `low` to `high`, `high` not included, in the default type or one that holds them.
+
+        Raises ValueError if there are none, or if `dtype` can't hold them.
+        """
         if not low < high:
             raise ValueError(f"randint needs low < high, not {low} and {high}")
+        own = to_dtype(dtype or dtypes.from_py(low, high - 1))
+        if own.kind in "iu" and not own.min <= low <= high - 1 <= own.max:
+            raise ValueError(f"randint can't make {low} to {high - 1} in {own}")
         bits = cls._random_bits(as_sequence(shape), device)
         number = bits.mod(high - low).cast(dtypes.int64) + low
-        return number.cast(to_dtype(dtype or dtypes.default_int))
+        return number.cast(own)
 
     @classmethod
     def uniform(

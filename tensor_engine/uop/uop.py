@@ -237,7 +237,7 @@ class UOp(OpMixin, metaclass=UOpMeta):
             dtype = dtype.vec(self.dtype.count)
         if dtype is self.dtype:
             return self
-        if self.op is Ops.CONST:
+        if self.op is Ops.CONST and not self.src:
             return self.const_like(truncate(truncate(self.arg, self.dtype), dtype), dtype)
         return UOp(Ops.CAST, dtype, (self,))
 
