@@ -1,6 +1,7 @@
 """Decomposition: operations that the target lacks are written in terms of those that it has.
 
-Also where the meaning of an operation is stricter than a machine's: rounding-down division, casts out of range.
+Also where the meaning of an operation is stricter than a machine's: rounding-down division, casts out of range,
+shifts by more bits than there are.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def decompose(sink: UOp, renderer: Renderer) -> UOp:
     sink = walk_rewrite(sink, pm_casts)
     sink = graph_rewrite(sink, pm_storage_only, renderer)
     sink = graph_rewrite(sink, pm_target, renderer)
-    sink = walk_rewrite(sink, pm_division)
+    sink = walk_rewrite(sink, pm_division + pm_wide_shifts)
     return graph_rewrite(sink, pm_last, renderer)
 
 
@@ -251,6 +252,26 @@ def special_divisors(node: UOp, result: UOp, x: UOp, y: UOp) -> UOp:
 
 
 pm_division = PatternMatcher([(UPat({Ops.IDIV, Ops.MOD}, name="node", src=(x, y)), safe_division)])
+
+
+# ---- shifts: by an amount that is none of 0 … bits - 1 all bits leave; a machine may take it modulo something -------
+
+
+def safe_shift(node: UOp, x: UOp, y: UOp) -> UOp | None:
+    """x << y and x >> y by an amount that the machine knows."""
+    bits = node.dtype.bits
+    if 0 <= y.vmin and y.vmax < bits:
+        return None
+    inside = y.alu(Ops.CMPLT, UOp.const(y.dtype, bits))
+    if y.vmin < 0:
+        inside = inside & y.alu(Ops.CMPLT, UOp.const(y.dtype, 0)).logical_not()
+    if node.op is Ops.SHR and node.dtype.kind != "u":
+        return x.alu(Ops.SHR, inside.alu(Ops.WHERE, y, UOp.const(y.dtype, bits - 1)))
+    zero = UOp.const(y.dtype, 0)
+    return inside.alu(Ops.WHERE, x.alu(node.op, inside.alu(Ops.WHERE, y, zero)), zero)
+
+
+pm_wide_shifts = PatternMatcher([(UPat({Ops.SHL, Ops.SHR}, name="node", src=(x, y)), safe_shift)])
 
 pm_target = pm_missing + pm_shifts
 pm_last = pm_missing + pm_identities

@@ -71,6 +71,46 @@ def test_division_by_constants(path: str, dtype: DType) -> None:
         np.testing.assert_array_equal(r, expect(remainder, xs, divisors, dtype), err_msg=f"% {c}")
 
 
+# ---- shifts -------------------------------------------------------------------------------------------------------
+
+AMOUNTS = [0, 1, 3, 7, 8, 15, 16, 31, 32, 33, 40, 63, 64, 65, 127]
+
+
+def shifted_left(x: int, y: int, bits: int) -> int:
+    return x << y if 0 <= y < bits else 0
+
+
+def shifted_right(x: int, y: int, bits: int) -> int:
+    return x >> (y if 0 <= y < bits else bits)
+
+
+@on_every_path
+@for_integers
+def test_shifts_by_any_amount(path: str, dtype: DType) -> None:
+    amounts = np.array([n for n in (*AMOUNTS, -1, -40) if dtype.min <= n <= dtype.max], dtype.name)
+    xs, ys = (a.ravel() for a in np.meshgrid(extremes(dtype), amounts))
+    with Context(DEV=path):
+        x, y = Tensor(xs), Tensor(ys)
+        left = expect(lambda x, y: shifted_left(x, y, dtype.bits), xs, ys, dtype)
+        right = expect(lambda x, y: shifted_right(x, y, dtype.bits), xs, ys, dtype)
+        np.testing.assert_array_equal((x << y).numpy(), left)
+        np.testing.assert_array_equal((x >> y).numpy(), right)
+        np.testing.assert_array_equal(((x >> y) < 0).numpy(), right < 0)
+
+
+@on_every_path
+@pytest.mark.parametrize("amount", [0, 5, 31, 32, 40, -1])
+def test_shifts_by_constants(path: str, amount: int) -> None:
+    xs = extremes(dtypes.int32)
+    ys = np.full_like(xs, amount)
+    with Context(DEV=path):
+        left = expect(lambda x, y: shifted_left(x, y, 32), xs, ys, dtypes.int32)
+        np.testing.assert_array_equal((Tensor(xs) << amount).numpy(), left)
+        right = expect(lambda x, y: shifted_right(x, y, 32), xs, ys, dtypes.int32)
+        np.testing.assert_array_equal((Tensor(xs) >> amount).numpy(), right)
+        np.testing.assert_array_equal((Tensor.full((3,), -5) >> amount).numpy(), [shifted_right(-5, amount, 32)] * 3)
+
+
 # ---- casts --------------------------------------------------------------------------------------------------------
 
 FLOATS = [0.0, -0.0, 0.5, -0.5, 0.999, -0.999, 1.5, -1.5, 127.9, -128.9, 128.0, 255.5, 256.0, 300.0, -300.0, 65504.0,
