@@ -74,16 +74,24 @@ def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
 
     Of several assignments to the same memory each but the last is itself something that the next one overwrites.
     """
-    last = {node.src[0].base: node for node in assignments}
-    overwritten = {node for node in assignments if node is not last[node.src[0].base]}
+    last = {name_now(node.src[0]): node for node in assignments}
+    overwritten = {node for node in assignments if node is not last[name_now(node.src[0])]}
     found: set[UOp] = set()
     for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in assignments):
         operands = node.src[1:] if node.op is Ops.ASSIGN else node.src
-        reads = node in last or realized.get(node, node).base in last
+        reads = (node.op is Ops.BUFFER or node in realized) and name_now(realized.get(node, node)) in last
         reads = reads or not found.isdisjoint(operands) or not overwritten.isdisjoint(operands)
         if reads and node not in assignments:
             found.add(node)
     return found
+
+
+def name_now(view: UOp) -> UOp:
+    """The BUFFER that stands for a view's memory now: every assignment gives it a new one."""
+    base = view.base
+    while base in realized:
+        base = realized[base].base
+    return base
 
 
 def run(roots: list[UOp]) -> None:
@@ -96,6 +104,8 @@ def run(roots: list[UOp]) -> None:
     for node, offset in plan.offsets.items():
         attach(node, arenas[node.arg.device].view(node.arg.size, node.dtype, offset))
     run_linear(schedule.linear, schedule.values)
+    for tidy, result in written.items():
+        realized[tidy.src[0].base] = result.base
     for root, result in zip(roots, results):
         realized[root] = result
 

@@ -90,5 +90,14 @@ pm_tidy = PatternMatcher(
 
 def tidy_tensors(root: UOp, realized: Mapping[UOp, UOp]) -> UOp:
     """The graph with what is in memory already read from there, and without movement that does nothing."""
-    in_memory = {node: realized[node] for node in root.toposort(lambda node: node not in realized) if node in realized}
+    found = [node for node in root.toposort(lambda node: node not in realized) if node in realized]
+    in_memory = {node: place_of(node, realized) for node in found}
     return graph_rewrite(root.substitute(in_memory), pm_tidy)
+
+
+def place_of(node: UOp, realized: Mapping[UOp, UOp]) -> UOp:
+    """Where a node's value is. Memory that was assigned to, perhaps several times, has a new name."""
+    place = realized[node]
+    while node.op is Ops.BUFFER and place in realized:
+        place = realized[place]
+    return place

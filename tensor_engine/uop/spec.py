@@ -242,7 +242,6 @@ def combines_own_type(node: UOp) -> bool:
 
 
 KERNEL = VALUES + [
-    law(GroupOp.FLOAT_ONLY, "is for floats, or integers that are to become some", lambda n: n.dtype.kind == "f"),
     law(Ops.PARAM, "is a numbered pointer to memory", lambda n: isinstance(n.dtype, PtrDType) and type(n.arg) is int),
     law(Ops.DEFINE_REG, "is a pointer into registers, to one element",
         lambda n: isinstance(n.dtype, PtrDType) and n.dtype.space is AddrSpace.REG and n.dtype.size == 1),

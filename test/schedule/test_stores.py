@@ -24,6 +24,10 @@ def conv_silu_pool() -> Tensor:
     return data(1, 4, 12, 12).conv2d(data(8, 4, 3, 3), data(8), padding=1).silu().max_pool2d(2)
 
 
+def padded_convolution() -> Tensor:
+    return data(1, 4, 9, 9).conv2d(data(6, 4, 3, 3), padding=1)
+
+
 # graph → the number of kernels, and why
 COUNTS: dict[str, tuple[int, Callable[[], Tensor]]] = {
     "elementwise": (1, lambda: (data(5, 7) * 2 + 1).relu().exp()),
@@ -35,7 +39,7 @@ COUNTS: dict[str, tuple[int, Callable[[], Tensor]]] = {
     "matmul, bias, activation": (1, lambda: (data(8, 9) @ data(9, 10) + data(10)).silu()),
     "matmul of a matmul: the inner is read again and again": (2, lambda: data(8, 9) @ data(9, 10) @ data(10, 3)),
     "convolution with its epilogue": (1, lambda: data(1, 4, 9, 9).conv2d(data(6, 4, 3, 3), data(6)).silu()),
-    "a padded convolution: its windows overlap, so it is padded once": (2, lambda: data(1, 4, 9, 9).conv2d(data(6, 4, 3, 3), padding=1)),
+    "a padded convolution: its windows overlap, so it is padded once": (2, padded_convolution),
     "a view of a view": (0, lambda: data(4, 6).permute(1, 0)[1:3].reshape(4, 2)),
     "softmax: the maximum, the sum, the quotient": (3, lambda: data(5, 7).softmax()),
     "layer norm: the mean, the variance, the quotient": (3, lambda: data(5, 7).layernorm()),

@@ -85,6 +85,12 @@ def test_shifts(op: Ops, dtype: DType) -> None:
         assert same(found, numpy_result(op, dtype, [a, b]), dtype), f"{a} {op} {b} = {found}"
 
 
+@pytest.mark.parametrize("amount", [-1, 64, 65])
+def test_all_bits_leave_in_shifts_that_are_too_wide(amount: int) -> None:
+    assert fold_alu(Ops.SHL, dtypes.int64, [-3, amount]) == fold_alu(Ops.SHR, dtypes.uint64, [3, amount]) == 0
+    assert fold_alu(Ops.SHR, dtypes.int64, [-3, amount]) == -1
+
+
 def test_division_by_zero_is_zero() -> None:
     assert fold_alu(Ops.IDIV, dtypes.int32, [7, 0]) == fold_alu(Ops.MOD, dtypes.int32, [7, 0]) == 0
 
