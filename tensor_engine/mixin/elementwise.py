@@ -268,13 +268,13 @@ class ElementwiseMixin(Hooks):
         return self.alu(Ops.XOR, self.const_like(-1))
 
     def lshift(self, other: Self | ConstType) -> Self:
-        """self << other."""
+        """self << other. By less than 0, or by as many bits as the type has or more, it gives 0."""
         a, b = self.meet(other)
         a._need("iux", "<<")
         return a.alu(Ops.SHL, b)
 
     def rshift(self, other: Self | ConstType) -> Self:
-        """self >> other; the sign stays."""
+        """self >> other; the sign stays. By less than 0, or by as many bits as there are, it gives 0 or -1."""
         a, b = self.meet(other)
         a._need("iux", ">>")
         return a.alu(Ops.SHR, b)
@@ -317,7 +317,7 @@ class ElementwiseMixin(Hooks):
         """-1, 0 or 1; nan stays nan."""
         if self.dtype.kind == "b":
             return self
-        return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), self))
+        return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), self.detach()))
 
     def abs(self) -> Self:
         """The value without its sign."""

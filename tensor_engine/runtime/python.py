@@ -33,10 +33,10 @@ def _divide(a: Value, b: Value) -> Value:
 
 
 def _shift(shift: Callable[..., Value], a: Value, b: Value) -> Value:
-    """All bits leave when the amount is too large."""
-    bits = a.dtype.itemsize * 8
-    inside = (b >= 0) & (b < bits)
-    return np.where(inside, shift(a, np.where(inside, b, 0).astype(a.dtype)), 0).astype(a.dtype)
+    """Fails where a machine may do one thing or another."""
+    if not ((b >= 0) & (b < a.dtype.itemsize * 8)).all():
+        raise ValueError(f"a shift of {a.dtype} by {b.tolist()} bits")
+    return shift(a, b.astype(a.dtype))
 
 
 ALU: dict[Ops, Callable[..., Value]] = {

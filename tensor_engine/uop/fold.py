@@ -38,8 +38,12 @@ def _maximum(x: Any, y: Any) -> Any:
     return x if x != x else y if y != y else max(x, y)
 
 
+def _shift_left(x: int, y: int) -> int:
+    return x << y if 0 <= y < 64 else 0
+
+
 def _shift_right(x: int, y: int) -> int:
-    return x >> min(y, 64) if y >= 0 else 0
+    return x >> (y if 0 <= y < 64 else 64)
 
 
 _PYTHON: dict[Ops, Callable[..., Any]] = {
@@ -63,7 +67,7 @@ _PYTHON: dict[Ops, Callable[..., Any]] = {
     Ops.AND: operator.and_,
     Ops.OR: operator.or_,
     Ops.XOR: operator.xor,
-    Ops.SHL: lambda x, y: x << min(y, 64) if y >= 0 else 0,
+    Ops.SHL: _shift_left,
     Ops.SHR: _shift_right,
     Ops.WHERE: lambda condition, yes, no: yes if condition else no,
     Ops.MULACC: lambda x, y, z: x * y + z,

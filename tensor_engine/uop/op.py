@@ -84,8 +84,8 @@ class Ops(Enum):
     AND = auto()
     OR = auto()
     XOR = auto()
-    SHL = auto()
-    SHR = auto()  # arithmetic for signed integers
+    SHL = auto()  # by less than 0, or by as many bits as there are or more, all bits leave: 0
+    SHR = auto()  # the same, but the sign comes in for signed integers
     THREEFRY = auto()  # counter-based random bits
     # three operands
     WHERE = auto()
