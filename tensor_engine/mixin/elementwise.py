@@ -139,7 +139,7 @@ class ElementwiseMixin(Hooks):
 
     def _floordiv(self, other: Self) -> Self:
         if self.dtype.kind == "f":
-            return self.alu(Ops.FDIV, other).floor()
+            return self._quotient_and_rest(other)[0]
         if self.dtype.kind == "b":
             return self.cast(dtypes.int8).alu(Ops.IDIV, other.cast(dtypes.int8))
         return self.alu(Ops.IDIV, other)
@@ -147,12 +147,23 @@ class ElementwiseMixin(Hooks):
     def _mod(self, other: Self) -> Self:
         if self.dtype.kind == "b":
             return self.cast(dtypes.int8).alu(Ops.MOD, other.cast(dtypes.int8))
-        if self.dtype.kind != "f":
-            return self.alu(Ops.MOD, other)
-        quotient = self._floordiv(other)
+        if self.dtype.kind == "f":
+            return self._quotient_and_rest(other)[1]
+        return self.alu(Ops.MOD, other)
+
+    def _quotient_and_rest(self, other: Self) -> tuple[Self, Self]:
+        """Of floats: the quotient rounded down, and what is left, from 0 to `other`.
+
+        They are made in double precision, in which the product of two smaller floats is exact. The quotient was
+        rounded before it was rounded down, and may be one too large.
+        """
+        a, b = self.cast(dtypes.float64), other.cast(dtypes.float64)
+        quotient = a.alu(Ops.FDIV, b).floor()
         # 0 * inf is nan, yet 5 % inf is 5
-        whole = quotient.eq(0).where(0, quotient.alu(Ops.MUL, other))
-        return (quotient.isnan()).where(math.nan, self - whole)
+        rest = a - quotient.eq(0).where(0, quotient.alu(Ops.MUL, b))
+        too_large = rest.ne(0) & rest.lt(0).ne(b.lt(0))
+        quotient, rest = too_large.where(quotient - 1, quotient), too_large.where(rest + b, rest)
+        return quotient.cast(self.dtype), rest.cast(self.dtype)
 
     def maximum(self, other: Self | ConstType) -> Self:
         """The larger of the two; nan if either is."""
@@ -323,7 +334,8 @@ class ElementwiseMixin(Hooks):
         """The value without its sign."""
         if self.dtype.kind in "bu":
             return self
-        return self.lt(0).where(self.neg(), self)
+        # adding 0 makes -0.0 positive
+        return self.lt(0).where(self.neg(), self + 0.0 if self.dtype.kind == "f" else self)
 
     def trunc(self) -> Self:
         """Rounded towards zero."""

@@ -143,8 +143,7 @@ def compute_gradient(root: UOp, root_gradient: UOp, targets: Iterable[UOp]) -> d
         for operand, gradient in zip(node.src, gradients_below(node, gradients[node])):
             if gradient is None or operand not in on_path:
                 continue
-            so_far = gradients.get(operand)
-            gradients[operand] = gradient if so_far is None else so_far.alu(Ops.ADD, gradient)
+            gradients[operand] = added(gradients[operand], gradient) if operand in gradients else gradient
     return gradients
 
 
@@ -161,23 +160,35 @@ def gradients_below(node: UOp, gradient: UOp) -> Gradients:
     """The gradient of each operand.
 
     What was not chosen has no gradient, even where the slope is infinite (0 * inf would be nan): a gradient that is 0
-    by a choice goes through the rule of an elementwise operation as if it weren't, and is chosen afterwards.
+    by a choice goes through the rule as if it weren't, and is chosen afterwards.
     """
-    if node.op in GroupOp.ELEMENTWISE and gradient.op is Ops.WHERE and is_zero(gradient.src[2]):
-        choice, chosen, _ = gradient.src
-        below = rule_of(node, chosen)
-        return tuple(None if g is None else choice.where(g, 0) for g in below)
-    return rule_of(node, gradient)
+    if node.op not in KEEP_CHOICES or not is_choice(gradient):
+        return by_rule(node, gradient)
+    choice, chosen, _ = gradient.src
+    if node.op in GroupOp.MOVEMENT:
+        choice = by_rule(node, choice)[0]
+    return tuple(None if g is None else choice.where(g, 0) for g in gradients_below(node, chosen))
 
 
-def rule_of(node: UOp, gradient: UOp) -> Gradients:
+KEEP_CHOICES = GroupOp.ELEMENTWISE | GroupOp.MOVEMENT - {Ops.EXPAND}
+
+
+def is_choice(gradient: UOp) -> bool:
+    return gradient.op is Ops.WHERE and gradient.src[2].base.op is Ops.CONST and gradient.src[2].base.arg == 0
+
+
+def added(first: UOp, second: UOp) -> UOp:
+    """The sum; what is chosen by one choice is added before."""
+    if is_choice(first) and is_choice(second) and first.src[0] is second.src[0]:
+        return first.src[0].where(added(first.src[1], second.src[1]), 0)
+    return first.alu(Ops.ADD, second)
+
+
+def by_rule(node: UOp, gradient: UOp) -> Gradients:
+    """What the table says. Raises GradientError if it says nothing."""
     if not node.src:
         return ()
     result = pm_gradient.rewrite(node, gradient)
     if result is None:
         raise GradientError(f"{node.op.name} has no gradient; use .detach() on its result, or assign to .grad yourself")
     return result
-
-
-def is_zero(node: UOp) -> bool:
-    return node.base.op is Ops.CONST and node.base.arg == 0
