@@ -85,9 +85,8 @@ class ActivationMixin(ReduceMixin):
         size = x.abs()
         power = (size * -2).exp()
         far = (1 - power) / (power + 1)
-        near = size * size.square().polynomial(TANH_SERIES)
-        result = size.lt(TANH_SERIES_BELOW).where(near, far)
-        return x.lt(0).where(-result, result)
+        near = x * x.square().polynomial(TANH_SERIES)
+        return size.lt(TANH_SERIES_BELOW).where(near, x.lt(0).where(-far, far))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """The value, or alpha * (exp(self) - 1) if it is negative."""
@@ -132,9 +131,8 @@ class ActivationMixin(ReduceMixin):
         size = x.abs()
         t = 1 / (size * ERF_TAIL_SCALE + 1)
         far = 1 - t * t.polynomial(ERF_TAIL) * (-size.square()).exp()
-        near = size * size.minimum(1).square().polynomial(ERF_SERIES) * (2 / math.sqrt(math.pi))
-        result = size.lt(1).where(near, far)
-        return x.lt(0).where(-result, result)
+        near = x * size.minimum(1).square().polynomial(ERF_SERIES) * (2 / math.sqrt(math.pi))
+        return size.lt(1).where(near, x.lt(0).where(-far, far))
 
     def polynomial(self, coefficients: tuple[float, ...]) -> Self:
         """c0 + c1 * self + c2 * self**2 + …, by Horner's rule."""

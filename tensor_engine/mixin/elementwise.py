@@ -128,7 +128,10 @@ class ElementwiseMixin(Hooks):
         return b.to_float().alu(Ops.FDIV, a.to_float())
 
     def floordiv(self, other: Self | ConstType) -> Self:
-        """self / other, rounded down. An integer divided by zero gives 0, a float inf or nan."""
+        """self / other, rounded down. An integer divided by zero gives 0, a float inf or nan.
+
+        For doubles the quotient is rounded before it is rounded down: 1 // 0.1 is 10.
+        """
         a, b = self.meet(other)
         return a._floordiv(b)
 

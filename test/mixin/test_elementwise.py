@@ -63,6 +63,15 @@ def test_floor_division_of_floats_has_numpys_signs(op):
     agree(op(Tensor(a), Tensor(b)), op(a, b))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_floor_division_of_floats_whose_quotient_is_rounded_up(dtype):
+    a, b = pairs(np.array([0.1, 0.3, -0.1, 0.7, 1, 3, 5, -5, 1000], dtype))
+    agree(Tensor(a) // Tensor(b), a // b)
+    agree(Tensor(a) % Tensor(b), a % b)
+    large = np.array([1e10, 2**24 - 1] if dtype is np.float32 else [60000, 2047], dtype)
+    agree(Tensor(large) % 3, large % dtype(3))
+
+
 def test_floor_division_at_the_exceptional_values():
     a = np.array([5, 5, 1, np.inf, np.nan], np.float32)
     b = np.array([np.inf, 0, np.nan, 2, 1], np.float32)
@@ -257,6 +266,18 @@ def test_sign_of_zero_survives_where_it_must():
     assert np.signbit(evaluate(Tensor([0.0]).neg().uop))[0]
     assert np.signbit(evaluate(Tensor([-0.2]).ceil().uop))[0]
     agree(Tensor([3.0, 3.0]).copysign(Tensor([-0.0, 0.0])), np.float32([-3, 3]))
+    zeros = np.array([0.0, -0.0], np.float32)
+    for name in ("tanh", "erf", "sin", "trunc"):
+        np.testing.assert_array_equal(np.signbit(getattr(Tensor(zeros), name)().numpy()), [False, True], name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_a_value_without_its_sign_has_none(dtype):
+    zeros = Tensor(np.array([0.0, -0.0], dtype))
+    assert not np.signbit(zeros.abs().numpy()).any()
+    assert (1 / zeros.abs()).tolist() == [math.inf, math.inf]
+    signed = zeros.copysign(Tensor(np.array([-1, 1], dtype)))
+    assert np.signbit(signed.numpy()).tolist() == [True, False]
 
 
 # ---- choice
