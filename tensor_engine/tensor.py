@@ -21,7 +21,7 @@ from tensor_engine.dtype import (
 )
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
-from tensor_engine.mixin.movement import as_sequence
+from tensor_engine.mixin.movement import as_shape
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
@@ -77,7 +77,7 @@ class Tensor(random.RandomMixin):
     @classmethod
     def empty(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
         """Memory whose content is undefined, floats unless another type is given."""
-        sizes = as_sequence(shape)
+        sizes = as_shape(shape)
         kind = to_dtype(dtype or dtypes.default_float)
         if 0 in sizes:
             return cls.zeros(sizes, dtype=kind, device=device)
@@ -391,21 +391,22 @@ def tensors_in_scope() -> list[Tensor]:
 
 
 def readers_of_old_values(tensors: list[Tensor]) -> list[Tensor]:
-    """The other tensors in scope that need what realizing `tensors` overwrites; views of it become copies."""
+    """The other tensors in scope that need what realizing `tensors` overwrites. Views of it become copies."""
     from tensor_engine.engine.realize import nodes_reading, pending_assignments
 
     readers: list[Tensor] = []
     while assignments := pending_assignments([tensor.uop for tensor in tensors + readers]):
         known = {id(tensor) for tensor in tensors + readers}
-        others = [tensor for tensor in tensors_in_scope() if id(tensor) not in known]
-        reading = nodes_reading([tensor.uop for tensor in others], assignments)
-        found = [tensor for tensor in others if tensor.uop in reading]
-        if not found:
-            break
+        in_scope = tensors_in_scope()
+        reading = nodes_reading([tensor.uop for tensor in in_scope], assignments)
+        found = [tensor for tensor in in_scope if tensor.uop in reading]
         for tensor in found:
-            if is_memory(tensor.uop):
+            if is_memory(tensor.uop) and tensor.uop.arg != "copy":
                 tensor.uop = UOp(Ops.CONTIGUOUS, tensor.dtype, (tensor.uop,), "copy")
-        readers += found
+        new = [tensor for tensor in found if id(tensor) not in known]
+        if not new:
+            break
+        readers += new
     return readers
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype, wrap_int
-from tensor_engine.mixin.movement import MovementMixin, as_sequence
+from tensor_engine.mixin.movement import MovementMixin, as_shape
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ class CreationMixin(MovementMixin):
         cls, shape: Any, fill_value: ConstType, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
         """One value everywhere. The type is that of the value unless another is given."""
-        sizes = as_sequence((shape,))
+        sizes = as_shape((shape,))
         scalar = cls.const(to_dtype(dtype or dtypes.from_py(fill_value)), fill_value, device)
         return scalar.expand(sizes)
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Zeros, floats unless another type is given."""
-        return cls.full(as_sequence(shape), 0.0, dtype or dtypes.default_float, device)
+        return cls.full(as_shape(shape), 0.0, dtype or dtypes.default_float, device)
 
     @classmethod
     def ones(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Ones, floats unless another type is given."""
-        return cls.full(as_sequence(shape), 1.0, dtype or dtypes.default_float, device)
+        return cls.full(as_shape(shape), 1.0, dtype or dtypes.default_float, device)
 
     @classmethod
     def arange(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,31 @@ if TYPE_CHECKING:
 
 
 def as_sequence(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments given one by one, or as one tuple or list."""
-    return tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    """Whole numbers given one by one, or as one tuple or list. Raises TypeError for what is none."""
+    return tuple(map(as_whole, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args))
+
+
+def as_whole(number: Any) -> Any:
+    """An int as Python's own; None, and a node for a size that is a variable, as they are."""
+    if type(number) is int or number is None or getattr(number, "uop", None) is number:
+        return number
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"sizes and axes are whole numbers, not {number!r:.80}") from None
+
+
+def as_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes of something new. Raises TypeError or ValueError for what is no size."""
+    shape = as_sequence(args)
+    check_sizes(shape)
+    return shape
+
+
+def check_sizes(shape: tuple[Any, ...]) -> None:
+    """Raise ValueError for a negative size, or none."""
+    if any(size is None or (type(size) is int and size < 0) for size in shape):
+        raise ValueError(f"a shape has sizes that are not negative, not {shape}")
 
 
 class MovementMixin(ElementwiseMixin):
@@ -31,6 +55,7 @@ class MovementMixin(ElementwiseMixin):
         new = tuple(self.shape[i] if size is None else size for i, size in enumerate(sizes))
         if -1 in new:
             new = self._infer(new)
+        check_sizes(new)
         if all(type(size) is int for size in new + self.shape) and prod(new) != prod(self.shape):
             raise ValueError(f"can't reshape {self.shape} to {sizes}: {prod(self.shape)} elements are not {prod(new)}")
         return self if new == self.shape else self.movement(Ops.RESHAPE, new)
@@ -57,6 +82,7 @@ class MovementMixin(ElementwiseMixin):
             raise ValueError(f"can't expand {self.shape} to {sizes}: fewer axes")
         aligned = (1,) * missing + self.shape
         new = tuple(old if size is None or size == -1 else size for old, size in zip(aligned, sizes))
+        check_sizes(new)
         if any(old != size and old != 1 for old, size in zip(aligned, new)):
             raise ValueError(f"can't expand {self.shape} to {sizes}: only axes of size 1 can grow")
         return self.broadcast_to(new)

@@ -19,7 +19,7 @@ import numpy as np
 from tensor_engine.dtype import DType, dtypes, to_dtype
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import OpMixin
-from tensor_engine.mixin.movement import as_sequence
+from tensor_engine.mixin.movement import as_shape
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ class RandomMixin(OpMixin):
         own = to_dtype(dtype or dtypes.default_float)
         if own not in MANTISSA_BITS:
             raise TypeError(f"rand makes floats, not {own}; use randint")
-        return _unit_interval(cls._random_bits(as_sequence(shape), device), own)
+        return _unit_interval(cls._random_bits(as_shape(shape), device), own)
 
     @classmethod
     def randn(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Normally distributed numbers with mean 0 and variance 1, finite in every type (Box and Muller, 1958)."""
         own = to_dtype(dtype or dtypes.default_float)
-        bits = cls._random_bits(as_sequence(shape), device)
+        bits = cls._random_bits(as_shape(shape), device)
         # from 2**-24, never 0, whose logarithm would be infinite
         size = ((bits.rshift(40) + 1).cast(dtypes.float32) * 2**-24).log()
         angle = bits.bitwise_and(0xFFFFFF).cast(dtypes.float32) * (2 * math.pi * 2**-24)
@@ -114,7 +114,7 @@ class RandomMixin(OpMixin):
         own = to_dtype(dtype or dtypes.from_py(low, high - 1))
         if own.kind in "iu" and not own.min <= low <= high - 1 <= own.max:
             raise ValueError(f"randint can't make {low} to {high - 1} in {own}")
-        bits = cls._random_bits(as_sequence(shape), device)
+        bits = cls._random_bits(as_shape(shape), device)
         number = bits.mod(high - low).cast(dtypes.int64) + low
         return number.cast(own)
 
@@ -139,26 +139,26 @@ class RandomMixin(OpMixin):
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kind: Any) -> Self:
         """Even over -1 … 1, over the root of the number of elements."""
-        return cls.uniform(*shape, low=-1.0, high=1.0, **kind) * prod(as_sequence(shape)) ** -0.5
+        return cls.uniform(*shape, low=-1.0, high=1.0, **kind) * prod(as_shape(shape)) ** -0.5
 
     @classmethod
     def glorot_uniform(cls, *shape: Any, **kind: Any) -> Self:
         """Glorot and Bengio, 2010: even over ± sqrt(6 / (fan in + fan out))."""
-        sizes = as_sequence(shape)
+        sizes = as_shape(shape)
         bound = math.sqrt(6 / (sizes[0] + prod(sizes[1:])))
         return cls.uniform(*sizes, low=-bound, high=bound, **kind)
 
     @classmethod
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kind: Any) -> Self:
         """He et al., 2015: even over ± sqrt(6 / ((1 + a**2) * fan in))."""
-        sizes = as_sequence(shape)
+        sizes = as_shape(shape)
         bound = math.sqrt(6 / ((1 + a**2) * prod(sizes[1:])))
         return cls.uniform(*sizes, low=-bound, high=bound, **kind)
 
     @classmethod
     def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kind: Any) -> Self:
         """He et al., 2015: normal with variance 2 / ((1 + a**2) * fan in)."""
-        sizes = as_sequence(shape)
+        sizes = as_shape(shape)
         return cls.normal(*sizes, std=math.sqrt(2 / ((1 + a**2) * prod(sizes[1:]))), **kind)
 
     @classmethod

@@ -100,3 +100,48 @@ def test_what_is_made_on_a_device_is_there(name):
     assert made.realize().device == "PYTHON"
     if not name.startswith("rand"):
         assert made.tolist() == MAKERS[name]("CPU").tolist()
+
+
+# ---- sizes
+
+OF_A_SIZE = {
+    "empty": Tensor.empty,
+    "zeros": Tensor.zeros,
+    "ones": Tensor.ones,
+    "full": lambda *shape: Tensor.full(shape, 3),
+    "rand": Tensor.rand,
+    "randn": Tensor.randn,
+    "randint": Tensor.randint,
+    "kaiming_uniform": Tensor.kaiming_uniform,
+    "reshape": lambda *shape: Tensor.zeros(int(np.prod(shape))).reshape(*shape),
+    "expand": lambda *shape: Tensor.zeros(*(1 for _ in shape)).expand(*shape),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_SIZE)
+def test_sizes_may_be_whole_numbers_of_any_kind(name):
+    for sizes in ((2, 3), (np.int64(2), np.uint8(3)), tuple(np.array([2, 3]))):
+        made = OF_A_SIZE[name](*sizes)
+        assert made.shape == made.numpy().shape == (2, 3)
+        assert all(type(size) is int for size in made.shape)
+
+
+@pytest.mark.parametrize("name", OF_A_SIZE)
+@pytest.mark.parametrize("sizes", [(-2,), (2, -3), (-2, -3)], ids=str)
+def test_no_size_is_negative(name, sizes):
+    with pytest.raises(ValueError, match="negative"):
+        OF_A_SIZE[name](*sizes)
+
+
+@pytest.mark.parametrize("name", OF_A_SIZE)
+@pytest.mark.parametrize("size", [2.0, "2", np.float32(2), np.array([1, 2])], ids=repr)
+def test_sizes_are_whole_numbers(name, size):
+    with pytest.raises(TypeError, match="whole numbers"):
+        {**OF_A_SIZE, "reshape": Tensor.zeros(4).reshape}[name](size, 2)
+
+
+def test_axes_are_whole_numbers():
+    x = Tensor.zeros(2, 3)
+    assert x.permute(np.int64(1), np.int64(0)).shape == (3, 2)
+    with pytest.raises(TypeError, match="whole numbers"):
+        x.permute(1.0, 0)
