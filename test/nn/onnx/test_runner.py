@@ -80,6 +80,14 @@ def test_sources(tmp_path):
         assert_same(run_ours(source, feeds), expected)
 
 
+def test_another_device_than_the_default():
+    model = conv_norm()
+    feeds = {"x": floats(2, 4, 6, 5)}
+    outputs = OnnxRunner(model, device="PYTHON")(feeds)
+    assert outputs["y"].device == "PYTHON"
+    assert_same({"y": outputs["y"].numpy()}, run_onnxruntime(model, feeds))
+
+
 def test_external_weights(tmp_path):
     model = conv_norm()
     feeds = {"x": floats(2, 4, 6, 5)}
