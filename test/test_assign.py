@@ -1,0 +1,185 @@
+"""Tensors are values: what is assigned to one changes no other, whatever is realized first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensor_engine import Context, GlobalCounters, Tensor, TinyJit
+from tensor_engine.engine.realize import buffer_of
+
+
+def pair():
+    x = Tensor([1.0, 2.0])
+    return x, x + 10
+
+
+# ---- what was made of the old value -----------------------------------------------------------------------------
+
+ORDERS = {
+    "both": lambda x, r: r.realize(x),
+    "assigned first": lambda x, r: x.realize(),
+    "reader first": lambda x, r: r.realize(),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_reader_keeps_the_old_value(order):
+    x, reader = pair()
+    x.assign([5.0, 6.0])
+    ORDERS[order](x, reader)
+    assert (reader.tolist(), x.tolist()) == ([11, 12], [5, 6])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_views_and_clones_keep_the_old_value(order):
+    x = Tensor([1.0, 2.0])
+    others = [x[::-1], x.reshape(2, 1), x.clone(), x.contiguous(), x.detach(), Tensor(x)]
+    x.assign([5.0, 6.0])
+    ORDERS[order](x, others[0])
+    assert [other.tolist() for other in others] == [[2, 1], [[1], [2]], [1, 2], [1, 2], [1, 2], [1, 2]]
+    assert x.tolist() == [5, 6]
+
+
+def test_two_tensors_of_one_graph_are_two():
+    for dtype in ("float32", "int32"):
+        a, b = (Tensor.zeros(3, dtype=dtype).contiguous() for _ in range(2))
+        a.realize(b)
+        a.assign(a + 1).realize()
+        assert (a.tolist(), b.tolist()) == ([1, 1, 1], [0, 0, 0])
+
+
+def test_old_and_new_value_in_one_kernel():
+    x, old = pair()
+    x.assign(x * 0 + 5)
+    assert (old + x).tolist() == [16, 17]
+    assert x.tolist() == [5, 5]
+
+
+def test_old_sums_and_new_values_meet():
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    x = Tensor(array)
+    total = x.sum(0)
+    x.assign(x / total)
+    y = x * total + x.T.reshape(3, 4)
+    new = array / array.sum(0)
+    np.testing.assert_allclose(y.numpy(), new * array.sum(0) + new.T.reshape(3, 4), rtol=1e-6)
+    assert total.tolist() == array.sum(0).tolist()
+
+
+def test_values_change_places():
+    for realized in ([0, 1], [0], [1]):
+        x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+        old = x + 0
+        x.assign(y + 0)
+        y.assign(old)
+        Tensor.realize(*[(x, y)[i] for i in realized])
+        assert (x.tolist(), y.tolist()) == ([3, 4], [1, 2])
+
+
+def test_three_values_change_places():
+    tensors = [Tensor([float(i), i + 0.5]) for i in range(3)]
+    new = [tensor * 2 for tensor in tensors]
+    for i in range(3):
+        tensors[i].assign(new[(i + 1) % 3])
+    assert [tensor.tolist() for tensor in tensors] == [[2, 3], [4, 5], [0, 1]]
+
+
+# ---- one assignment after the other -----------------------------------------------------------------------------
+
+
+def test_an_assignment_is_carried_out_once():
+    x = Tensor([1.0, 2.0])
+    x.assign(x + 1)
+    double = x * 2
+    assert (double.tolist(), x.tolist(), x.tolist()) == ([4, 6], [2, 3], [2, 3])
+
+
+@pytest.mark.parametrize("first", ["x", "between"])
+def test_assigned_twice(first):
+    x = Tensor([1.0, 2.0])
+    x.assign(x + 1)
+    between = x * 2
+    x.assign([7.0, 7.0])
+    (x if first == "x" else between).realize()
+    assert (between.tolist(), x.tolist()) == ([4, 6], [7, 7])
+
+
+def test_assigned_twice_from_itself_is_one_run():
+    x, old = pair()
+    x.assign(x + 1)
+    x.assign(x + old)
+    assert (x.tolist(), old.tolist()) == ([13, 15], [11, 12])
+
+
+def test_what_was_computed_before_is_not_taken_for_what_is_now():
+    x, r = pair()
+    later = r * 2  # keeps the graph of r
+    r.realize()
+    x.assign([0.0, 0.0]).realize()
+    assert ((x + 10).tolist(), later.tolist()) == ([10, 10], [22, 24])
+
+
+def test_memory_stays():
+    x = Tensor([1.0, 2.0])
+    memory = buffer_of(x.uop)
+    for _ in range(3):
+        x.assign(x * 2).realize()
+    assert x.tolist() == [8, 16]
+    assert buffer_of(x.uop) is memory
+
+
+def test_assigning_is_one_kernel():
+    x = Tensor([1.0, 2.0])
+    before = GlobalCounters.kernel_count
+    x.assign(x * 2).realize()
+    assert GlobalCounters.kernel_count == before + 1
+
+
+def test_legal_graphs():
+    with Context(SPEC=1):
+        test_old_sums_and_new_values_meet()
+        test_values_change_places()
+
+
+# ---- captured ---------------------------------------------------------------------------------------------------
+
+
+def test_captured_state_and_what_is_made_of_it():
+    state, kept = Tensor([1.0, 2.0]), []
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        state.assign(state + x).realize()
+        return state.sum()
+
+    for number in range(5):
+        double = state * 2
+        kept.append((double, double + 1))  # keeps the graph of the first
+        double.realize()
+        assert step(Tensor([1.0, 1.0])).item() == 5 + 2 * number
+        assert (state * 2).tolist() == [4 + 2 * number, 6 + 2 * number]
+    assert [later.tolist() for _, later in kept] == [[3 + 2 * n, 5 + 2 * n] for n in range(5)]
+
+
+def test_captured_assignment_to_an_argument():
+    counter = Tensor([0.0])
+    count = TinyJit(lambda x: x.assign(x + 1).realize())
+    results = [(count(counter) + 0).realize() for _ in range(5)]
+    assert counter.item() == 5
+    assert [result.item() for result in results] == [1, 2, 3, 4, 5]
+
+
+def test_captured_swap():
+    x, y = Tensor([1.0]), Tensor([2.0])
+
+    @TinyJit
+    def swap() -> None:
+        old = x + 0
+        x.assign(y + 0)
+        y.assign(old)
+        Tensor.realize(x, y)
+
+    for number in range(5):
+        swap()
+        assert (x.item(), y.item()) == ((2, 1) if number % 2 == 0 else (1, 2))
