@@ -56,10 +56,16 @@ class NodeProcess:
         output, _ = self.process.communicate(timeout=patience)
         return self.process.returncode, output
 
-    def kill(self) -> str:
+    def close(self) -> str:
         """Makes sure that nothing is left; what was printed and not yet read."""
-        self.process.kill()
-        return self.process.communicate()[0] if self.process.returncode is None else ""
+        if self.process.returncode is not None:
+            return ""
+        self.process.terminate()  # a process that is killed leaves its shared memory behind
+        try:
+            return self.process.communicate(timeout=PATIENCE)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.communicate()[0]
 
 
 def _python_path() -> str:
@@ -128,7 +134,7 @@ class Station:
             if found:
                 return found
             self.executor.spin_once(timeout_sec=0.02)
-        raise AssertionError(f"waited {patience} s for {what}; the node said:\n{self.process.kill()}")
+        raise AssertionError(f"waited {patience} s for {what}; the node said:\n{self.process.close()}")
 
     def ready(self, kind: type = Image, topic: str = "/image_raw", sample: Any = None) -> None:
         """Waits until the node takes images, shown by one that arrives: a first best-effort one may be lost."""
@@ -215,7 +221,7 @@ def station(domain: int, process: NodeProcess, node: str = "/perception_node") -
         yield one
     finally:
         one.close()
-        process.kill()
+        process.close()
 
 
 def image(width: int = 8, height: int = 6, value: int = 128, **fields: Any) -> Image:
