@@ -51,7 +51,7 @@ def detect(source: Path, topic: str | None, limit: int | None, out: Path | None,
 
 def with_progress(outcomes: Iterator[Outcome], source: Source, limit: int | None) -> Iterator[Outcome]:
     """Pass outcomes on and show how far we are. The first takes long: it compiles."""
-    total = min(source.count or limit or 0, limit or source.count or 0) or None
+    total = source.count if limit is None else min(limit, source.count or limit)
     with progress() as bar:
         task = bar.add_task("compiling", total=total)
         for outcome in outcomes:

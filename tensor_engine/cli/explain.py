@@ -12,6 +12,7 @@ from tensor_engine.cli.networks import captured, open_network, random_input
 from tensor_engine.cli.options import FILE, as_json
 from tensor_engine.device import Device
 from tensor_engine.engine.realize import Launch
+from tensor_engine.helpers import Context
 
 REPEATS = 5  # the fastest of so many runs is a kernel's time
 
@@ -26,7 +27,7 @@ def explain(model: Path, as_json: bool) -> None:
     """
     network = open_network(model)
     image, program = random_input(network), captured(network)
-    with progress() as bar:
+    with progress() as bar, Context(JIT=1):
         bar.add_task("compiling", total=None)
         program(image)
         program(image)

@@ -301,9 +301,9 @@ TOLD_APART = ("nanodet", "yolov8", "yolov5")
 USUAL_STRIDES = (8, 16, 32)
 
 
-def tell_head(shapes: Shapes, height: int, width: int) -> str:
+def tell_head(shapes: Shapes, height: int, width: int, strides: Sequence[int] = USUAL_STRIDES) -> str:
     """The family that outputs of these shapes belong to. Raises ModelError if that takes a card."""
-    fitting = [name for name in TOLD_APART if FAMILIES[name].fits(shapes, height, width, USUAL_STRIDES)]
+    fitting = [name for name in TOLD_APART if FAMILIES[name].fits(shapes, height, width, strides)]
     if len(fitting) == 1:
         return fitting[0]
     known = ", ".join(FAMILIES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tensor_engine.perception.card import ModelCard, find_card, make_card, read_card
 from tensor_engine.perception.errors import ModelError
-from tensor_engine.perception.heads import FAMILIES, Head, Shapes, tell_head
+from tensor_engine.perception.heads import FAMILIES, USUAL_STRIDES, Head, Shapes, tell_head
 from tensor_engine.perception.labels import embedded_labels, read_labels
 from tensor_engine.perception.network import Network
 
@@ -44,8 +44,10 @@ def load_model(path: Path, card_path: Path | None = None, label_path: Path | Non
     network = Network(path, values.get("input_size"), values.get("layout"))
     shapes = output_shapes(network, path)
     try:
-        card = make_card(values, values.get("head") or tell_head(shapes, network.height, network.width))
-        head = FAMILIES[card.head or ""](card, shapes, network.height, network.width)
+        size, strides = (network.height, network.width), values.get("strides", USUAL_STRIDES)
+        kind = values.get("head") or tell_head(shapes, *size, strides)
+        card = make_card(values, kind)
+        head = FAMILIES[kind](card, shapes, *size)
     except ModelError as error:
         raise ModelError(f"model {path}: {error}") from None
     labels = read_labels(label_path) if label_path else list(card.labels) or embedded_labels(network.metadata)

@@ -154,6 +154,11 @@ def test_the_head_is_told_from_the_outputs(name):
     assert tell_head(TELLING[name], HEIGHT, WIDTH) == name
 
 
+def test_the_head_is_told_with_other_strides():
+    cells = sum((HEIGHT // s) * (WIDTH // s) for s in (4, 8, 16, 32))
+    assert tell_head([(1, 84, cells)], HEIGHT, WIDTH, (4, 8, 16, 32)) == "yolov8"
+
+
 NOT_TELLING = {
     "yolox looks like a decoded yolov5": [(1, CELLS, 85)],
     "ssd leaves its units open": [(1, 100, 4), (1, 100, 21)],
