@@ -151,7 +151,7 @@ ILLEGAL_KERNELS: dict[str, Callable[[], UOp]] = {
 def test_a_kernel_that_breaks_a_law(text: str) -> None:
     with pytest.raises(SpecError) as error:
         check_kernel(kernel(ILLEGAL_KERNELS[text]()), ["schedule"])
-    assert f"kernel after 'schedule': this " in str(error.value)
+    assert "kernel after 'schedule': this " in str(error.value)
     assert f"breaks the law that it {text}:" in str(error.value)
 
 
@@ -237,7 +237,7 @@ def test_a_legal_list() -> None:
         (lambda: copy_kernel()[:3] + copy_kernel()[2:], "stands once"),
         (lambda: inner_loop_first(), "closes the innermost open loop"),
         (lambda: copy_kernel()[:-1], "the last operation must be a SINK"),
-        (lambda: [], "the last operation must be a SINK"),
+        (list, "the last operation must be a SINK"),
         (lambda: [u for u in copy_kernel() if u.op is not Ops.END or u.src[0].op is Ops.STORE], "operands"),
     ],
 )
