@@ -29,10 +29,11 @@ Call = Callable[[], Any]
 @click.option("--against", type=click.Choice(["onnxruntime"]), help="Another engine, called in turn on one thread.")
 @as_json
 def bench(model: Path, runs: int, against: str | None, as_json: bool) -> None:
-    """Measure the network of MODEL on one thread: the first call, and then percentiles of the captured ones.
+    """Measure the network of MODEL on one thread: the first call, and then percentiles of the
+    captured ones.
 
-    The engines take turns, call by call, so that a disturbance meets both. A percentile that the number of runs
-    cannot tell is left out.
+    The engines take turns, call by call, so that a disturbance meets both. A percentile that the
+    number of runs cannot tell is left out.
     """
     report = measure(model, runs, against)
     if as_json:

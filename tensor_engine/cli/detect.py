@@ -33,8 +33,9 @@ Record = dict[str, Any]
 def detect(source: Path, topic: str | None, limit: int | None, out: Path | None, as_json: bool, **options: Any) -> int:
     """Find objects in SOURCE: a picture, a folder of pictures, a video, or a bag.
 
-    Prints a table; with --json one document: model, source, frames (stamp, frame_id, width, height, detections
-    with centre and size in pixels, seconds per stage) and the frames that were rejected, with the reason.
+    Prints a table; with --json one document: model, source, frames (stamp, frame_id, width, height,
+    detections with centre and size in pixels, seconds per stage) and the frames that were rejected,
+    with the reason.
     """
     opened = open_source(source, topic)
     pipeline = make_pipeline(**options)

@@ -21,9 +21,11 @@ REPEATS = 5  # the fastest of so many runs is a kernel's time
 @click.argument("model", type=FILE)
 @as_json
 def explain(model: Path, as_json: bool) -> None:
-    """List the kernels of MODEL's captured network in the order in which they run, with the options chosen for each.
+    """List the kernels of MODEL's captured network in the order in which they run, with the options
+    chosen for each.
 
-    An option is a choice of strategy for a loop: OPTION(loop, size). The time is the best of a few runs alone.
+    An option is a choice of strategy for a loop: OPTION(loop, size). The time is the best of a few
+    runs alone.
     """
     network = open_network(model)
     image, program = random_input(network), captured(network)

@@ -1,6 +1,7 @@
 """The model card: what the file of a network does not say about itself.
 
-A card is `NAME.yaml` beside `NAME.onnx`, or in the package's models folder. models/README.md lists its keys.
+A card is `NAME.yaml` beside `NAME.onnx`, or in the package's models folder. models/README.md lists
+its keys.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def make_card(values: dict[str, Any], head: str) -> ModelCard:
 def read_card(path: Path) -> dict[str, Any]:
     """The checked values of a card file.
 
-    Raises ModelError that names the file and the key for an unknown key or a value of the wrong kind.
+    Raises ModelError that names the file and the key for an unknown key or a value of the wrong
+    kind.
     """
     values = load_yaml(path)
     unknown = sorted(set(values) - set(CHECKS))

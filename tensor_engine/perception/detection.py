@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Detection:
     """One object: its label, how sure the network is (0 to 1), and its box.
 
-    The centre and the size are in pixels of the source image, x to the right, y down. `class_id` is the
-    label's name, or the class number as text where there are no labels.
+    The centre and the size are in pixels of the source image, x to the right, y down. `class_id` is
+    the label's name, or the class number as text where there are no labels.
     """
 
     class_id: str

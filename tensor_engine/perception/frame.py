@@ -29,7 +29,8 @@ PNG_START, PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
 class BadImage(ValueError):
     """An image that cannot be used.
 
-    `reason` is one of empty, truncated, step, encoding, size, undecodable; the message is for people.
+    `reason` is one of empty, truncated, step, encoding, size, undecodable; the message is for
+    people.
     """
 
     def __init__(self, reason: str, message: str):
@@ -41,9 +42,10 @@ class BadImage(ValueError):
 class Frame:
     """One image, nothing converted.
 
-    `data` holds uint8: at least step * height bytes of a raw image, or the whole file of a compressed
-    one. `encoding` is rgb8, bgr8, rgba8, bgra8 or mono8, or else jpeg or png, and then height, width
-    and step are 0. `step` is the number of bytes from one row to the next. `stamp_ns` counts nanoseconds.
+    `data` holds uint8: at least step * height bytes of a raw image, or the whole file of a
+    compressed one. `encoding` is rgb8, bgr8, rgba8, bgra8 or mono8, or else jpeg or png, and then
+    height, width and step are 0. `step` is the number of bytes from one row to the next. `stamp_ns`
+    counts nanoseconds.
     """
 
     data: Bytes
@@ -162,7 +164,8 @@ def is_complete(data: bytes, kind: str) -> bool:
 
 
 def jpeg_scan_start(data: bytes) -> int:
-    """Where the pixels begin: behind the header segments, one of which may hold a thumbnail with its own end mark.
+    """Where the pixels begin: behind the header segments, one of which may hold a thumbnail with
+    its own end mark.
 
     Segments are FF, a marker, and a big-endian length that counts itself (ITU-T T.81, B.1.1.4).
     """

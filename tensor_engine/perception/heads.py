@@ -1,8 +1,8 @@
 """What a detector's outputs mean, a class a family.
 
-Every head answers two questions with Tensor operations: how sure it is of each class at each of its N anchors
-(`scores`), and where the box of a chosen anchor is (`boxes`). Boxes are decoded for the chosen anchors only.
-Boxes are x1, y1, x2, y2 in pixels of the network's input.
+Every head answers two questions with Tensor operations: how sure it is of each class at each of its
+N anchors (`scores`), and where the box of a chosen anchor is (`boxes`). Boxes are decoded for the
+chosen anchors only. Boxes are x1, y1, x2, y2 in pixels of the network's input.
 """
 
 from __future__ import annotations
@@ -78,10 +78,11 @@ def from_centre(centre: Tensor, extent: Tensor) -> Tensor:
 
 
 class NanoDet(Head):
-    """Pairs of outputs, one a stride: class scores [1, n, C], and distances to the four sides [1, n, 4 * bins].
+    """Pairs of outputs, one a stride: class scores [1, n, C], and distances to the four sides [1,
+    n, 4 * bins].
 
-    A distance is the expectation of a softmax over its bins, in strides, from the centre of the cell (Generalized
-    Focal Loss, arXiv 2006.04388, section 3.2).
+    A distance is the expectation of a softmax over its bins, in strides, from the centre of the
+    cell (Generalized Focal Loss, arXiv 2006.04388, section 3.2).
     """
 
     wanted = "for each stride class scores [1, n, C], then distances [1, n, 4*bins]"
@@ -179,10 +180,11 @@ class YoloV8(Head):
 
 
 class Ssd(Head):
-    """Boxes [1, N, 4], and either scores [1, N, C] or labels [1, N] and scores [1, N]. The card tells the units.
+    """Boxes [1, N, 4], and either scores [1, N, C] or labels [1, N] and scores [1, N]. The card
+    tells the units.
 
-    With `background`, class 0 is no class: columns count from 1, and so do labels. A count of the boxes
-    ([1]), which some exporters add, is not needed: rows behind it have score 0.
+    With `background`, class 0 is no class: columns count from 1, and so do labels. A count of the
+    boxes ([1]), which some exporters add, is not needed: rows behind it have score 0.
     """
 
     wanted = "boxes [1, N, 4] and scores [1, N, C], or boxes [1, N, 4], labels [1, N] and scores [1, N]"
@@ -239,9 +241,11 @@ class Ssd(Head):
 
 
 class CenterNet(Head):
-    """Heatmap [1, C, h, w], size [1, 2, h, w], offset [1, 2, h, w] in cells, x before y (arXiv 1904.07850).
+    """Heatmap [1, C, h, w], size [1, 2, h, w], offset [1, 2, h, w] in cells, x before y (arXiv
+    1904.07850).
 
-    A peak is a cell that no other of its 3x3 neighbourhood beats. More outputs (landmarks) are not read.
+    A peak is a cell that no other of its 3x3 neighbourhood beats. More outputs (landmarks) are not
+    read.
     """
 
     wanted = "a heatmap [1, C, h, w], sizes [1, 2, h, w] and offsets [1, 2, h, w]"
@@ -270,7 +274,8 @@ class CenterNet(Head):
 
 
 class CenterFace(CenterNet):
-    """Like CenterNet with y before x, the logarithm of the size, and offsets from the middle of the cell.
+    """Like CenterNet with y before x, the logarithm of the size, and offsets from the middle of the
+    cell.
 
     The face detector of arXiv 1911.03599.
     """

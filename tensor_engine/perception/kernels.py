@@ -1,7 +1,9 @@
-"""Loops that Tensor operations cannot say, because each round needs the one before: kernels written by hand.
+"""Loops that Tensor operations cannot say, because each round needs the one before: kernels written
+by hand.
 
-A kernel is a function from pointers to graph nodes. The first pointer is the result, the others are only read. What
-a kernel reads of its own writing it reads `after` the start of the round, so that no load moves out of the loop.
+A kernel is a function from pointers to graph nodes. The first pointer is the result, the others are
+only read. What a kernel reads of its own writing it reads `after` the start of the round, so that
+no load moves out of the loop.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def run_kernel(kernel: Callable[..., UOp], size: int, dtype: DType, *inputs: Ten
 
 
 def suppress(keep: UOp, alive: UOp, rivals: UOp) -> UOp:
-    """Greedy suppression: candidate i is kept if it is alive and no kept one before it is its rival.
+    """Greedy suppression: candidate i is kept if it is alive and no kept one before it is its
+    rival.
 
     keep and alive bool [K]; rivals bool [K * K]. This is the definition itself, in the order of i.
     """
@@ -37,7 +40,8 @@ def suppress(keep: UOp, alive: UOp, rivals: UOp) -> UOp:
 
 
 def find_cut(cut: UOp, keys: UOp, count: int) -> UOp:
-    """The largest integer that at least `count` keys reach, by bisection: a bit a round, the highest first.
+    """The largest integer that at least `count` keys reach, by bisection: a bit a round, the
+    highest first.
 
     cut int32 [1]; keys int32 [N], none negative. 0 if fewer keys than `count` are above 0.
     """
@@ -50,10 +54,11 @@ def find_cut(cut: UOp, keys: UOp, count: int) -> UOp:
 
 
 def collect(slots: UOp, keys: UOp, cut: UOp) -> UOp:
-    """Where the keys above the cut stand, in order, and then those equal to it, as far as there is room.
+    """Where the keys above the cut stand, in order, and then those equal to it, as far as there is
+    room.
 
-    slots int32 [K + 2]: the places, undefined behind the last one found; one to write what is not wanted; and how
-    many were found. keys int32 [N]; cut int32 [1]. A key of 0 is never wanted.
+    slots int32 [K + 2]: the places, undefined behind the last one found; one to write what is not
+    wanted; and how many were found. keys int32 [N]; cut int32 [1]. A key of 0 is never wanted.
     """
     spare, counter = size_of(slots) - 2, size_of(slots) - 1
     turn = UOp.range(2, 0)

@@ -11,7 +11,8 @@ from tensor_engine.perception.extras import require
 
 
 def read_labels(path: Path) -> list[str]:
-    """The names in a file, in class order: one a line, or in YAML a list, or `names:` with a list or a mapping.
+    """The names in a file, in class order: one a line, or in YAML a list, or `names:` with a list
+    or a mapping.
 
     Raises ModelError for a file that is missing, empty or not text.
     """

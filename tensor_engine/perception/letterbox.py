@@ -30,7 +30,8 @@ class Layout:
 class Letterbox:
     """The largest resize that keeps the aspect ratio, centred in the network's input.
 
-    All in pixels: the source, the canvas (the network's input), the resized image and its place on the canvas.
+    All in pixels: the source, the canvas (the network's input), the resized image and its place on
+    the canvas.
     """
 
     source_height: int
@@ -97,10 +98,12 @@ class Taps:
 
 
 def resize(buffer: Tensor, layout: Layout, box: Letterbox, color: str) -> Tensor:
-    """The image in a uint8 buffer [height * step], resized: float32 [3, height, width] of the letterbox, 0 to 255.
+    """The image in a uint8 buffer [height * step], resized: float32 [3, height, width] of the
+    letterbox, 0 to 255.
 
-    Bilinear without rounding, first down the rows, whose bytes are neighbours in memory, then along them. Choosing
-    the columns also converts the encoding to `color` (rgb or bgr): a channel is a byte offset within the pixel.
+    Bilinear without rounding, first down the rows, whose bytes are neighbours in memory, then along
+    them. Choosing the columns also converts the encoding to `color` (rgb or bgr): a channel is a
+    byte offset within the pixel.
     """
     rows, columns = Taps.bilinear(layout.height, box.height), Taps.bilinear(layout.width, box.width)
     pixel = PIXEL_BYTES[layout.encoding]

@@ -36,8 +36,9 @@ class Model:
 def load_model(path: Path, card_path: Path | None = None, label_path: Path | None = None) -> Model:
     """Read a model file, its card and its labels. Raises ModelError.
 
-    Without `card_path` the card is looked for (see find_card), and a model can do without one if its outputs
-    tell the head. Labels come from `label_path`, else the card, else the model file itself.
+    Without `card_path` the card is looked for (see find_card), and a model can do without one if
+    its outputs tell the head. Labels come from `label_path`, else the card, else the model file
+    itself.
     """
     card_path = card_path or find_card(path)
     values = read_card(card_path) if card_path else {}

@@ -15,8 +15,8 @@ CHANNELS = 3
 class Network:
     """The network of a model file, fixed to one image of one size.
 
-    `height` and `width` are those of its input in pixels. Called with float32 [1, 3, height, width] it gives
-    the list of its outputs, in the file's order.
+    `height` and `width` are those of its input in pixels. Called with float32 [1, 3, height, width]
+    it gives the list of its outputs, in the file's order.
     """
 
     def __init__(self, path: Path, size: tuple[int, int] | None, layout: str | None):

@@ -19,10 +19,11 @@ class Candidates:
 
 
 def best_anchors(scores: Tensor, allowed: Tensor, threshold: Tensor, count: int) -> Candidates:
-    """The `count` anchors whose best allowed class scores highest, above the threshold; ties by anchor.
+    """The `count` anchors whose best allowed class scores highest, above the threshold; ties by
+    anchor.
 
-    scores [N, C]; allowed bool [C]; threshold [1]. An anchor stands for its best class only. A NaN makes the
-    best score NaN, which is above no threshold; an infinite one is none either.
+    scores [N, C]; allowed bool [C]; threshold [1]. An anchor stands for its best class only. A NaN
+    makes the best score NaN, which is above no threshold; an infinite one is none either.
     """
     considered = allowed.where(scores, 0.0)
     best = considered.max(axis=1)
@@ -33,10 +34,11 @@ def best_anchors(scores: Tensor, allowed: Tensor, threshold: Tensor, count: int)
 
 
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest of float32 [N], best first, and where they stand, int32 [count]; ties by place.
+    """The `count` largest of float32 [N], best first, and where they stand, int32 [count]; ties by
+    place.
 
-    None may be negative or NaN; a value of 0 is not taken, and what is missing to `count` is 0. Values are compared
-    by their bits, which have the same order.
+    None may be negative or NaN; a value of 0 is not taken, and what is missing to `count` is 0.
+    Values are compared by their bits, which have the same order.
     """
     values = values.contiguous()
     keys = values.bitcast(dtypes.int32).contiguous()
@@ -73,6 +75,7 @@ def is_finite(boxes: Tensor) -> Tensor:
 def keep_greedily(alive: Tensor, rivals: Tensor) -> Tensor:
     """What greedy suppression keeps: bool [K], the best first.
 
-    alive bool [K]; rivals bool [K, K], symmetric. Candidate i stays if it is alive and no kept j < i is its rival.
+    alive bool [K]; rivals bool [K, K], symmetric. Candidate i stays if it is alive and no kept j <
+    i is its rival.
     """
     return run_kernel(suppress, alive.shape[0], dtypes.bool, alive, rivals)

@@ -25,9 +25,9 @@ KEPT_PROGRAMS = 4  # layouts whose programs are kept; the one unused longest goe
 class Result:
     """The detections of one frame, best score first, and the seconds of each stage in order.
 
-    The stages are decode (compressed frames only), load (bytes into the frame buffer), capture (only when a frame
-    has a layout for which nothing was prepared), run (the captured program), unpack, and total. `height` and
-    `width` are those of the (decoded) image.
+    The stages are decode (compressed frames only), load (bytes into the frame buffer), capture
+    (only when a frame has a layout for which nothing was prepared), run (the captured program),
+    unpack, and total. `height` and `width` are those of the (decoded) image.
     """
 
     detections: list[Detection]
@@ -39,7 +39,8 @@ class Result:
 class Pipeline:
     """A detector for frames of any size and encoding.
 
-    `score_threshold`, `nms_threshold` and `classes` may be set at any time: they are inputs of the program.
+    `score_threshold`, `nms_threshold` and `classes` may be set at any time: they are inputs of the
+    program.
     """
 
     def __init__(
@@ -84,10 +85,11 @@ class Pipeline:
         self._allowed, self._classes = allowed, names
 
     def prepare(self, height: int, width: int, encoding: str, step: int | None = None) -> None:
-        """Compile and capture the program for this layout, so that its first frame is as fast as the others.
+        """Compile and capture the program for this layout, so that its first frame is as fast as
+        the others.
 
-        `height` and `width` are those of the (decoded) image. Compressed streams are captured as bgr8.
-        Raises BadImage for a layout that cannot be.
+        `height` and `width` are those of the (decoded) image. Compressed streams are captured as
+        bgr8. Raises BadImage for a layout that cannot be.
         """
         raw = encoding if encoding in PIXEL_BYTES else "bgr8"
         row = width * PIXEL_BYTES[raw]

@@ -51,9 +51,11 @@ class DetectionProgram:
         return self.program(self.buffer, self.settings.thresholds, self.settings.allowed).numpy()
 
     def trace(self, buffer: Tensor, thresholds: Tensor, allowed: Tensor) -> Tensor:
-        """float32 [K, 6], best score first: x1, y1, x2, y2 in source pixels, score, class. Score 0: no detection.
+        """float32 [K, 6], best score first: x1, y1, x2, y2 in source pixels, score, class. Score 0:
+        no detection.
 
-        buffer uint8 [step * height]; thresholds float32 [2], of the score and of the overlap; allowed bool [C].
+        buffer uint8 [step * height]; thresholds float32 [2], of the score and of the overlap;
+        allowed bool [C].
         """
         head = self.model.head
         image = network_input(buffer, self.layout, self.letterbox, self.model.card)

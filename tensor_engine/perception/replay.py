@@ -55,10 +55,11 @@ def replay(
     limit: int | None = None,
     seen: Callable[[Outcome], None] = lambda outcome: None,
 ) -> ReplayReport:
-    """Write one Detection2DArray for every good frame to a new bag (sqlite3), also where nothing was found.
+    """Write one Detection2DArray for every good frame to a new bag (sqlite3), also where nothing
+    was found.
 
-    Headers are the images' own, and records keep the time of the image's record. `seen` is told every outcome.
-    Raises SourceError if `out` exists already.
+    Headers are the images' own, and records keep the time of the image's record. `seen` is told
+    every outcome. Raises SourceError if `out` exists already.
     """
     if out.exists():
         raise SourceError(f"{out} exists already; give another name or remove it")
