@@ -358,7 +358,7 @@ class Tensor(random.RandomMixin):
         """In place where the sum so far is in memory, so that captured steps add up, too."""
         if self.grad is None:
             self.grad = gradient
-        elif is_whole_buffer(self.grad.uop):
+        elif self.grad.uop.op is Ops.ASSIGN or is_whole_buffer(self.grad.uop):
             self.grad.assign(self.grad + gradient)
         else:
             self.grad = self.grad + gradient

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tensor_engine.helpers import prod
 from tensor_engine.tensor import Tensor
 
 IMAGES, LABELS = 0x803, 0x801  # the first word of the file: unsigned bytes in three axes, or in one
@@ -31,9 +32,8 @@ def read_idx(folder: Path, name: str, kind: int) -> np.ndarray:
     """The array of an IDX file: a word for the kind, a word for the size of each axis, and the bytes."""
     packed = folder / f"{name}.gz"
     data = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / name).read_bytes()
-    words = np.frombuffer(data[:16], ">u4")
-    ndim = kind & 0xFF
-    sizes = words[1 : 1 + ndim]
-    if len(words) < 1 + ndim or words[0] != kind or len(data) != 4 * (1 + ndim) + np.prod(sizes, dtype=np.int64):
+    start = 4 * (1 + (kind & 0xFF))
+    found, *sizes = np.frombuffer(data[:start], ">u4").tolist() if len(data) >= start else [0]
+    if found != kind or len(data) != start + prod(sizes):
         raise ValueError(f"{folder / name} is no IDX file of kind {kind:#x}, or is damaged")
-    return np.frombuffer(data, np.uint8, offset=4 * (1 + ndim)).reshape(sizes)
+    return np.frombuffer(data, np.uint8, offset=start).reshape(sizes)
