@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import struct
 import weakref
 from collections.abc import Callable
@@ -24,6 +25,10 @@ class BufferArg(NamedTuple):
     size: int
 
 
+# numbers that no other node has; threads never draw the same one
+numbers = itertools.count(1)
+
+
 class _Entry(weakref.ref):
     """A node in the table of all nodes, and the key that it stands under."""
 
@@ -37,7 +42,7 @@ def _forget(entry: _Entry) -> None:
 
 
 class UOpMeta(type):
-    """Hash-consing: a second node with the same four fields is the first one.
+    """Hash-consing: a second node with the same four fields is the first one, whichever thread asks for it.
 
     Float constants are told apart by their bits, because 0.0 == -0.0 and NaN != NaN.
     """
@@ -56,7 +61,12 @@ class UOpMeta(type):
         node = super().__call__(op, dtype, src, arg)
         entry = _Entry(node, _forget)
         entry.key = key
-        UOpMeta.alive[key] = entry
+        known = UOpMeta.alive.setdefault(key, entry)  # in one step: another thread may make the same node now
+        if known is not entry:
+            found = known()
+            if found is not None:
+                return found
+            UOpMeta.alive[key] = entry  # one that has gone, and is not forgotten yet
         return node
 
 
@@ -283,11 +293,8 @@ class UOp(OpMixin, metaclass=UOpMeta):
     @staticmethod
     def unique_const(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
         """A constant scalar that no other node names. What a gradient is asked for must not be mistaken for others."""
-        UOp.unique_count += 1
         const = UOp.const(dtype, value, device)
-        return UOp(Ops.CONST, dtype, (*const.src, UOp(Ops.UNIQUE, arg=UOp.unique_count)), const.arg)
-
-    unique_count = 0
+        return UOp(Ops.CONST, dtype, (*const.src, UOp(Ops.UNIQUE, arg=next(numbers))), const.arg)
 
     @staticmethod
     def range(size: sint, number: int, kind: AxisType = AxisType.LOOP) -> UOp:
@@ -307,10 +314,7 @@ class UOp(OpMixin, metaclass=UOpMeta):
     @staticmethod
     def new_buffer(device: str, size: int, dtype: DType) -> UOp:
         """A BUFFER that no other node names."""
-        UOp.buffer_count += 1
-        return UOp(Ops.BUFFER, dtype, (), BufferArg(UOp.buffer_count, device, size))
-
-    buffer_count = 0
+        return UOp(Ops.BUFFER, dtype, (), BufferArg(next(numbers), device, size))
 
     # ---- variables
 
