@@ -102,7 +102,18 @@ REDUCE = {
 CASTS = {"cast": Operation(lambda x, d: x.cast(to(d)), lambda x, d: x.astype(d))}
 CHOICE = {"where": Operation(lambda c, x, y, _: c.where(x, y), lambda c, x, y, _: np.where(c, x, y))}
 GATHER = {"take": Operation(lambda x, i, axis: take(x, i, axis), lambda x, i, axis: np.take(x, i, axis))}
-ALL = {**UNARY, **BINARY, **MOVEMENT, **REDUCE, **CASTS, **CHOICE, **GATHER}
+SMOOTH = {  # well-conditioned functions, whose rounding errors stay small
+    "sigmoid": Operation(lambda x, _: x.sigmoid(), lambda x, _: 1 / (1 + np.exp(-x))),
+    "silu": Operation(lambda x, _: x.silu(), lambda x, _: x / (1 + np.exp(-x))),
+    "decay": Operation(lambda x, _: (-x.abs()).exp(), lambda x, _: np.exp(-np.abs(x))),
+    "root": Operation(lambda x, _: (x.abs() + 1).sqrt(), lambda x, _: np.sqrt(np.abs(x) + 1)),
+    "log": Operation(lambda x, _: (x.abs() + 1).log(), lambda x, _: np.log(np.abs(x) + 1)),
+    "sin": Operation(lambda x, _: x.sin(), lambda x, _: np.sin(x)),
+    "softmax": Operation(lambda x, axis: x.softmax(axis), lambda x, axis: softmax(x, axis)),
+    "matmul": Operation(lambda x, y, _: x @ y, lambda x, y, _: x @ y),
+    "mean": Operation(lambda x, a: x.mean(a[0], keepdim=a[1]), lambda x, a: np.mean(x, axis=a[0], keepdims=a[1])),
+}
+ALL = {**SMOOTH, **UNARY, **BINARY, **MOVEMENT, **REDUCE, **CASTS, **CHOICE, **GATHER}
 
 
 def divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -119,6 +130,11 @@ def total(combine: Any, x: np.ndarray, arg: Any) -> np.ndarray:
     """In the type that the engine accumulates and returns."""
     wide = {"b": np.int32, "i": np.promote_types(x.dtype, np.int32), "u": np.uint32, "f": x.dtype}[x.dtype.kind]
     return combine(x.astype(wide), axis=arg[0], keepdims=arg[1], dtype=wide)
+
+
+def softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
 
 
 def take(x: Tensor, index: Tensor, axis: int) -> Tensor:
@@ -246,27 +262,14 @@ class Writer:
     def binary(self) -> None:
         name = self.choose(BINARY)
         first = self.pick(BINARY[name].kinds)
-        if first is None:
-            return
-        second = self.companion(first)
-        if second is not None:
-            self.add(name, first, second)
+        if first is not None:
+            self.add(name, first, self.companion(first))
 
-    def companion(self, first: int) -> int | None:
+    def companion(self, first: int) -> int:
         """A value that goes together with another one: of the same type, of a shape that broadcasts."""
         value = self.values[first]
         fitting = [i for i, v in enumerate(self.values) if v.dtype == value.dtype and broadcasts(v, value)]
-        if self.number(0, 2) and len(fitting) > 1:
-            return self.choose(fitting)
-        shape = tuple(1 if self.number(0, 2) == 0 else size for size in value.shape)
-        if math.prod(shape) > MOST_ELEMENTS:
-            return None
-        return self.add_late_input(shape[self.number(0, len(shape)) :], value.dtype.name)
-
-    def add_late_input(self, shape: tuple[int, ...], dtype: str) -> int | None:
-        """Inputs come first, so this is the sum of nothing … a number in all elements."""
-        fitting = [i for i, v in enumerate(self.inputs) if v.shape == shape and v.dtype == dtype]
-        return fitting[0] if fitting else None
+        return self.choose(fitting)
 
     def movement(self) -> None:
         operand = self.pick()
@@ -316,7 +319,7 @@ class Writer:
         if condition is None or not broadcasts(self.values[condition], self.values[first]):
             return
         second = self.companion(first)
-        if second is not None and broadcasts(self.values[condition], self.values[first], self.values[second]):
+        if broadcasts(self.values[condition], self.values[first], self.values[second]):
             self.add("where", condition, first, second)
 
     def take(self) -> None:
@@ -329,6 +332,50 @@ class Writer:
             return
         if -size <= where.min() and where.max() < size:
             self.add("take", operand, index, arg=axis)
+
+
+class SmoothWriter(Writer):
+    """Writes programs of float32 with functions that round; numpy computes along in float64."""
+
+    LARGEST = 50.0
+
+    def add_input(self, shape: tuple[int, ...] | None = None, dtype: str | None = None) -> int:
+        number = super().add_input(shape, "float32")
+        self.values[number] = self.values[number].astype(np.float64)
+        return number
+
+    def is_exact(self, name: str, given: list[np.ndarray], arg: Any, result: np.ndarray) -> bool:
+        return result.dtype.kind == "f" and (not result.size or float(np.abs(result).max()) <= self.LARGEST)
+
+    def step(self) -> None:
+        families = [self.smooth, self.smooth, self.matmul, self.arithmetic, self.movement, self.movement, self.reduce]
+        self.choose(families)()
+
+    def smooth(self) -> None:
+        name, operand = self.choose(["sigmoid", "silu", "decay", "root", "log", "sin", "softmax"]), self.pick()
+        value = self.values[operand]
+        if name == "softmax" and value.size and value.ndim:
+            self.add(name, operand, arg=self.number(0, value.ndim - 1))
+        elif name != "softmax":
+            self.add(name, operand)
+
+    def arithmetic(self) -> None:
+        first = self.pick()
+        self.add(self.choose(["add", "sub", "mul", "maximum", "minimum"]), first, self.companion(first))
+
+    def matmul(self) -> None:
+        first = self.pick()
+        rows = self.values[first]
+        fitting = [i for i, v in enumerate(self.values) if v.ndim == rows.ndim == 2 and rows.shape[1] == v.shape[0] > 0]
+        if fitting:
+            self.add("matmul", first, self.choose(fitting))
+
+    def reduce(self) -> None:
+        operand = self.pick()
+        value = self.values[operand]
+        axes = tuple(a for a in range(value.ndim) if self.number(0, 1))
+        if axes and value.size:
+            self.add(self.choose(["sum", "max", "min", "mean"]), operand, arg=(axes, bool(self.number(0, 1))))
 
 
 def broadcasts(*values: np.ndarray) -> bool:
@@ -352,7 +399,21 @@ def factors(shape: tuple[int, ...], cuts: int) -> list[int]:
 
 def write_program(number: Callable[[int, int], int], most_steps: int = 12, specials: bool = False) -> Program:
     """A program of what `number(low, high)` chooses; `specials`: with inf, nan and -0.0 among the inputs."""
-    writer = Writer(number, specials)
+    return write(Writer(number, specials), most_steps)
+
+
+def write_smooth_program(number: Callable[[int, int], int], most_steps: int = 12) -> Program:
+    """A program of float functions that round; see `run_smooth_numpy`."""
+    return write(SmoothWriter(number, False), most_steps)
+
+
+def run_smooth_numpy(program: Program) -> list[np.ndarray]:
+    """The outputs of a smooth program, in float64."""
+    return run_numpy(program._replace(inputs=[a.astype(np.float64) for a in program.inputs]))
+
+
+def write(writer: Writer, most_steps: int) -> Program:
+    number = writer.number
     first = writer.add_input()
     value = writer.values[first]
     for _ in range(number(1, 3)):  # companions of the first input, so that binary operations find operands
@@ -373,3 +434,9 @@ def write_program(number: Callable[[int, int], int], most_steps: int = 12, speci
 def programs(draw: Any, most_steps: int = 12, specials: bool = False) -> Program:
     """Random programs for hypothesis."""
     return write_program(lambda low, high: draw(st.integers(low, high)), most_steps, specials)
+
+
+@st.composite
+def smooth_programs(draw: Any, most_steps: int = 12) -> Program:
+    """Random programs of functions that round."""
+    return write_smooth_program(lambda low, high: draw(st.integers(low, high)), most_steps)
