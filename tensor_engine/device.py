@@ -251,7 +251,7 @@ class _Devices:
         device, _, renderer = name.upper().partition(":")
         if device not in DEVICES or (renderer and renderer not in RENDERERS[device]):
             known = [d if len(r) == 1 else f"{d}:{choice}" for d, r in RENDERERS.items() for choice in r]
-            raise ValueError(f"there is no device {name!r}; there are {', '.join([*DEVICES, *known])}")
+            raise ValueError(f"there is no device {name!r}; there are {', '.join(dict.fromkeys([*DEVICES, *known]))}")
         return device, renderer
 
 

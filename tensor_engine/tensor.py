@@ -171,8 +171,8 @@ class Tensor(random.RandomMixin):
         return buffer_of(stored.uop.base)
 
     def data(self) -> memoryview:
-        """The elements' bytes in row order: the memory itself where the host sees it, else a copy."""
-        return self._buffer().as_memoryview() if self.numel() else memoryview(b"")
+        """The elements' bytes in row order: the memory itself, kept alive, where the host sees it, else a copy."""
+        return self._buffer().numpy().view(np.uint8).data if self.numel() else memoryview(b"")
 
     def numpy(self) -> np.ndarray:
         """The values as an array of their own. bfloat16, which numpy lacks, comes as float32."""
@@ -204,6 +204,10 @@ class Tensor(random.RandomMixin):
     def __repr__(self) -> str:
         state = "" if is_whole_buffer(self.uop) else ", not computed"
         return f"<Tensor {self.shape} {self.dtype} on {self.device}{state}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: the values, not how they are made."""
+        return restored, (self.numpy(), self.device, self.dtype, self.is_param, self.grad)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -340,15 +344,12 @@ class Tensor(random.RandomMixin):
 
         `gradient` is as for `gradient()`. Returns this. Raises GradientError if there is no such tensor.
         """
-        from tensor_engine.uop.gradient import GradientError, compute_gradient
+        from tensor_engine.uop.gradient import FORGETTING, GradientError, compute_gradient
 
         floats = [tensor for tensor in tensors_in_scope() if tensor.dtype.kind == "f"]
         found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [t.uop for t in floats if t is not self])
         if len(found) == 1:
-            raise GradientError(
-                "this depends on no floating tensor (any more: what is realized forgets what it was made of, and so does,"
-                " outside of Tensor.train(), a value that was asked for)"
-            )
+            raise GradientError(f"this depends on no floating tensor. {FORGETTING}")
         for tensor in floats:
             if tensor.uop in found:
                 tensor._add_gradient(Tensor.from_uop(found[tensor.uop]))
@@ -379,6 +380,13 @@ def is_memory(node: UOp) -> bool:
     while node.op in GroupOp.MOVEMENT or node.op in (Ops.CONTIGUOUS, Ops.DETACH):
         node = node.src[0]
     return node.op is Ops.BUFFER
+
+
+def restored(values: np.ndarray, device: str, dtype: DType, is_param: bool, grad: Tensor | None) -> Tensor:
+    """The Tensor that was pickled or copied."""
+    tensor = Tensor(values, device, dtype, is_param)
+    tensor.grad = grad
+    return tensor
 
 
 # every Tensor that there is
@@ -454,17 +462,24 @@ def scalar_node(value: ConstType, dtype: DType, device: str | None) -> UOp:
 
 def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
     """A nested list of numbers."""
-    if any(isinstance(item, Tensor) for item in data):
+    if has_tensors(data):
         raise TypeError("a Tensor is made of lists of numbers; for a list of Tensors use Tensor.stack or Tensor.cat")
     try:
         array = np.array(data)
     except ValueError:
         raise ValueError("a Tensor needs lists of equal lengths at each depth") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"a Tensor is made of lists of real numbers of at most 64 bits, not of {data!r:.80}")
     if array.size and array.dtype.kind in "iu":
         dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))
     elif array.dtype.kind == "f":
         dtype = dtype or dtypes.default_float
     return node_from_array(array, dtype, device)
+
+
+def has_tensors(data: list | tuple) -> bool:
+    """True if there is a Tensor in a list, at any depth."""
+    return any(isinstance(item, Tensor) or isinstance(item, (list, tuple)) and has_tensors(item) for item in data)
 
 
 def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) -> UOp:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,6 +143,11 @@ def test_the_content_is_a_copy():
         ("text", TypeError, "not of a str"),
         ({}, TypeError, "not of a dict"),
         ([Tensor(1), Tensor(2)], TypeError, "Tensor.stack"),
+        ([[1], [Tensor(2)]], TypeError, "Tensor.stack"),
+        ([1, None], TypeError, "real numbers.*None"),
+        (["a"], TypeError, "real numbers.*'a'"),
+        ([2**64], TypeError, "64 bits"),
+        ([1j], TypeError, "real numbers"),
     ],
 )
 def test_what_is_no_array_of_numbers(data, error, words):
@@ -192,6 +201,40 @@ def test_data_is_the_memory():
     assert np.frombuffer(x.data(), np.float32).tolist() == [1, 2]
     assert len(Tensor([]).data()) == 0
 
+
+def test_data_keeps_its_memory():
+    seen = (Tensor([1, 2, 3]) + 1).data()
+    others = [(Tensor([7, 7, 7]) + number).realize() for number in range(4)]
+    assert np.frombuffer(seen, np.int32).tolist() == [2, 3, 4]
+    assert others[0].tolist() == [7, 7, 7]
+    assert Tensor([1.5]).half().data().nbytes == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_have_memory_of_their_own(copied):
+    x = Tensor([1.0, 2.0], is_param=False)
+    (x * x).sum().backward()
+    y = copied(x)
+    x.assign([5, 6]).realize()
+    assert y.tolist() == [1, 2]
+    assert (y.grad.tolist(), y.is_param) == ([2, 4], False)
+    y.assign([7, 8]).realize()
+    assert x.tolist() == [5, 6]
+    for given in (Tensor(3), Tensor.zeros(2, 0), Tensor([1.5]).cast("bfloat16"), Tensor([1], device="PYTHON") + 1):
+        again = copied(given)
+        assert (again.shape, again.dtype, again.device) == (given.shape, given.dtype, given.device)
+        assert again.tolist() == given.tolist()
+
+
+def test_a_pickled_tensor_has_its_values_in_another_process():
+    pickled = pickle.dumps(Tensor([1, 2, 3]) * 2)
+    script = f"""
+import pickle
+from tensor_engine import Tensor
+other = Tensor([9, 9, 9]).realize()
+print(pickle.loads({pickled!r}).tolist())"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.strip() == "[2, 4, 6]", done.stderr
 
 def test_several_at_once():
     a, b = Tensor(values(3)) + 1, Tensor(values(3)) * 2

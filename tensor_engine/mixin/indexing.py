@@ -71,12 +71,21 @@ class IndexingMixin(WindowMixin):
             return pick
         if hasattr(pick, "__index__") and not isinstance(pick, (bool, IndexingMixin)) and getattr(pick, "ndim", 0) == 0:
             return pick.__index__()
-        value = pick if isinstance(pick, IndexingMixin) else self.as_operand(pick)
+        value = pick if isinstance(pick, IndexingMixin) else self._listed(pick)
         if value.dtype.kind == "b":
             raise IndexError("a bool mask gives a shape that depends on values: use where or masked_fill")
         if value.dtype.kind == "f":
             raise IndexError(f"an index is made of integers, not of {value.dtype}")
         return value
+
+    def _listed(self, pick: Any) -> Any:
+        """An index that is a list or an array."""
+        try:
+            value = self.as_operand(pick)
+        except TypeError:
+            kinds = "an int, a slice, None, ..., or integers in a Tensor, an array or a list"
+            raise IndexError(f"an index is {kinds}, not {pick!r:.80}") from None
+        return value if 0 not in value.shape else value.cast(dtypes.int32)
 
     def _one_place(self, axis: int, place: int) -> tuple[int, int]:
         """(place, place + 1), counted from the front."""

@@ -73,6 +73,17 @@ def test_masks_are_refused(mask):
         T[Tensor([1.0])]
 
 
+@pytest.mark.parametrize("pick", [1.5, "a", True, {}, (0, 1.5)], ids=repr)
+def test_what_is_no_index_is_an_error_that_says_what_is_one(pick):
+    with pytest.raises(IndexError, match="an index is an int, a slice"):
+        T[pick]
+
+
+@pytest.mark.parametrize("pick", [[], np.zeros(0, np.int64), (slice(None), []), ([], 0)], ids=str)
+def test_no_places_at_all(pick):
+    agree(T[pick], X[pick])
+
+
 def test_picked_values_are_exact():
     x = np.float32([np.inf, -np.inf, np.nan, 1e38, 1])
     agree(Tensor(x)[Tensor([4, 0, 2, 1, 3])], x[[4, 0, 2, 1, 3]])
