@@ -24,7 +24,7 @@ class GradientMixin(ResizeMixin):
         Raises ValueError if it is missing or has another shape, and GradientError for targets that are no floats or
         that this doesn't depend on, unless `materialize_grads` makes theirs zero.
         """
-        from tensor_engine.uop.gradient import GradientError, compute_gradient
+        from tensor_engine.uop.gradient import FORGETTING, GradientError, compute_gradient
 
         for target in targets:
             if target.dtype.kind != "f":
@@ -32,10 +32,7 @@ class GradientMixin(ResizeMixin):
         found = compute_gradient(self.uop, self._own_gradient(gradient).uop, [target.uop for target in targets])
         missing = [target for target in targets if target.uop not in found]
         if missing and not materialize_grads:
-            raise GradientError(
-                f"this doesn't depend on the target of shape {missing[0].shape} (any more: what is realized forgets what"
-                " it was made of, and so does, outside of Tensor.train(), a value that was asked for)"
-            )
+            raise GradientError(f"this doesn't depend on the target of shape {missing[0].shape}. {FORGETTING}")
         return [
             self.from_uop(found[target.uop]) if target.uop in found else target.const_like(0) for target in targets
         ]

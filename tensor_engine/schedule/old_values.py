@@ -7,6 +7,9 @@ first.
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tensor_engine.uop.op import GroupOp, Ops
@@ -40,24 +43,27 @@ def keep_old_values(sink: UOp) -> UOp:
 
 def timing(node: UOp, below: list[Timing], writers: dict[UOp, int], bits: dict[UOp, int]) -> Timing:
     """When this node can be computed, if its operands are computed in the same kernel."""
-    behind = before = 0
-    for operand in below:
-        behind |= operand.behind
     if node.op is Ops.BUFFER:
         return Timing(node, 0, writers.get(node, 0))
+    behind = union(operand.behind for operand in below)
     if node.op is Ops.ASSIGN:
         behind |= bits[node]
         assigned = with_operands(node, [node.src[0], below[1].node])
         return Timing(assigned, behind, writers[node.src[0].base] & ~behind)
-    if node.op is Ops.SINK:
+    if node.op is Ops.SINK:  # its operands are computed in kernels of their own
         return Timing(with_operands(node, [operand.node for operand in below]), behind, 0)
-    operands = [stored(o.node) if o.before & behind else o.node for o in below]
-    for operand in below:
-        before |= operand.before & ~behind
-    return Timing(with_operands(node, operands), behind, 0 if node.op in IN_MEMORY else before)
+    operands = [stored(operand.node) if operand.before & behind else operand.node for operand in below]
+    before = 0 if node.op in IN_MEMORY else union(operand.before for operand in below) & ~behind
+    return Timing(with_operands(node, operands), behind, before)
+
+
+def union(sets: Iterable[int]) -> int:
+    """All members of the sets."""
+    return functools.reduce(operator.or_, sets, 0)
 
 
 def with_operands(node: UOp, operands: list[UOp]) -> UOp:
+    """The same operation on these operands."""
     src = tuple(operands)
     return node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
 

@@ -17,6 +17,11 @@ from tensor_engine.uop.upat import PatternMatcher, UPat
 Gradients = tuple[UOp | None, ...]
 
 
+FORGETTING = (
+    "What is realized forgets what it was made of, and so does a value that was asked for outside of Tensor.train()."
+)
+
+
 class GradientError(ValueError):
     """A gradient was asked for that there isn't: says of what, and why."""
 
@@ -165,9 +170,9 @@ def gradients_below(node: UOp, gradient: UOp) -> Gradients:
     if node.op not in KEEP_CHOICES or not is_choice(gradient):
         return by_rule(node, gradient)
     choice, chosen, _ = gradient.src
-    if node.op in GroupOp.MOVEMENT:
-        choice = by_rule(node, choice)[0]
-    return tuple(None if g is None else choice.where(g, 0) for g in gradients_below(node, chosen))
+    moved = by_rule(node, choice)[0] if node.op in GroupOp.MOVEMENT else choice
+    assert moved is not None
+    return tuple(None if g is None else moved.where(g, 0) for g in gradients_below(node, chosen))
 
 
 KEEP_CHOICES = GroupOp.ELEMENTWISE | GroupOp.MOVEMENT - {Ops.EXPAND}
