@@ -26,6 +26,13 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def checked_graphs() -> Iterator[None]:
+    """In all tests, what the compiler makes is checked against uop/spec.py after every pass."""
+    with Context(SPEC=1):
+        yield
+
+
 @pytest.fixture(scope="session")
 def street_bag() -> Path:
     """A rosbag2 of 150 JPEG frames, 768×576, of pedestrians and cars."""
