@@ -15,7 +15,8 @@ SILENCE = 5.0  # seconds without an image before the camera counts as silent: 0.
 HOLD = 3  # reports that a raised level stays, so that it does not flap
 TRANSPORT_HINT = (
     "Fast DDS drops best-effort images that are larger than its shared memory: start the camera "
-    "with FASTDDS_DEFAULT_PROFILES_FILE=<share/tensor_engine>/config/fastdds_images.xml"
+    "with FASTDDS_DEFAULT_PROFILES_FILE=<share/tensor_engine>/config/fastdds_images.xml "
+    "(up to ROS 2 Jazzy: FASTRTPS_DEFAULT_PROFILES_FILE)"
 )
 
 
