@@ -1,4 +1,4 @@
-"""What the passes make of six kernels is what was agreed on; see golden_kernels.py for how to agree on something new."""
+"""What the passes make of six kernels is what was agreed on; golden_kernels.py tells how to agree anew."""
 from __future__ import annotations
 
 import pytest
