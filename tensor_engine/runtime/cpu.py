@@ -25,6 +25,8 @@ from tensor_engine.runtime.frame import NativeFrameProgram
 from tensor_engine.runtime.system import PAGE, system
 
 CACHE_LINE = 64
+# ctypes calls functions of no more arguments than this; a kernel that reads more buffers is called by native code
+MAX_CTYPES_ARGUMENTS = 1024
 
 
 class CPUAllocator(LRUAllocator):
@@ -75,6 +77,8 @@ class CPUProgram(Program):
         return system.seconds() - start
 
     def _make_call(self, buffers: int, vals: int) -> Callable[..., None]:
+        if buffers + vals > MAX_CTYPES_ARGUMENTS:
+            return lambda *arguments: NativeFrameProgram([KernelCall(self, arguments)])()
         types = [ctypes.c_void_p] * buffers + [ctypes.c_int64] * vals
         call = self._calls[buffers, vals] = ctypes.CFUNCTYPE(None, *types)(self.address)
         return call

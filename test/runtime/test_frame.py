@@ -53,6 +53,15 @@ def test_every_argument_arrives(backend, buffers, vals):
     assert memory[0].numpy()[0] == expected(numbers, values)
 
 
+@pytest.mark.parametrize("buffers,vals", [(1024, 0), (1025, 0), (1020, 6)])
+def test_a_kernel_may_have_very_many_arguments(buffers, vals):
+    program = Compiled(weighted_sum(buffers, vals), "CPU").program
+    numbers, values = [*range(buffers)], tuple(range(vals))
+    memory = buffers_of("CPU", numbers)
+    program(*handles(memory), vals=values)
+    assert memory[0].numpy()[0] == expected(numbers, values)
+
+
 @on_every_device
 def test_kernels_run_in_order(backend):
     add, grow = Compiled(weighted_sum(2, 0), backend).program, Compiled(weighted_sum(1, 1), backend).program
