@@ -463,18 +463,28 @@ def scalar_node(value: ConstType, dtype: DType, device: str | None) -> UOp:
 def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
     """A nested list of numbers."""
     if has_tensors(data):
-        raise TypeError("a Tensor is made of lists of numbers; for a list of Tensors use Tensor.stack or Tensor.cat")
+        raise TypeError("a Tensor is made of numbers; for a list of Tensors use Tensor.stack(*list) or Tensor.cat(*list)")
+    array = array_from_list(data)
+    if array.size and array.dtype.kind in "iu":
+        dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))
+    elif array.dtype.kind == "f":
+        dtype = dtype or dtypes.default_float
+    return node_from_array(array, dtype, device)
+
+
+def array_from_list(data: list | tuple) -> np.ndarray:
+    """An array of the numbers in nested lists. Raises ValueError or TypeError if there can't be one."""
     try:
         array = np.array(data)
     except ValueError:
         raise ValueError("a Tensor needs lists of equal lengths at each depth") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"a Tensor is made of lists of real numbers of at most 64 bits, not of {data!r:.80}")
-    if array.size and array.dtype.kind in "iu":
-        dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))
-    elif array.dtype.kind == "f":
-        dtype = dtype or dtypes.default_float
-    return node_from_array(array, dtype, device)
+    if array.dtype.kind == "f" and (array >= 2.0**63).any():  # numpy makes floats of small ints beside very large ones
+        numbers = np.array(data, object).ravel().tolist()
+        if all(isinstance(number, int) for number in numbers):
+            return np.array(data, numpy_dtype(dtypes.from_py(min(numbers), max(numbers))))
+    return array
 
 
 def has_tensors(data: list | tuple) -> bool:

@@ -17,6 +17,8 @@ BIG = [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40, 2**63 - 1, -(2**63), 2**
 def test_a_number_keeps_its_value_wherever_a_type_is_chosen_for_it(value):
     assert Tensor(value).item() == value
     assert Tensor([value]).item() == value
+    if value > 0:
+        assert Tensor([[1], [value]]).tolist() == [[1], [value]]
     assert Tensor.full((2,), value).tolist() == [value, value]
     assert Tensor([True]).where(value, 0).item() == value
     assert Tensor([False]).where(1, value).item() == value
@@ -113,6 +115,8 @@ OF_A_SIZE = {
     "randn": Tensor.randn,
     "randint": Tensor.randint,
     "kaiming_uniform": Tensor.kaiming_uniform,
+    "eye": Tensor.eye,
+    "one_hot": lambda *shape: Tensor.zeros(*shape[:-1], dtype="int32").one_hot(shape[-1]),
     "reshape": lambda *shape: Tensor.zeros(int(np.prod(shape))).reshape(*shape),
     "expand": lambda *shape: Tensor.zeros(*(1 for _ in shape)).expand(*shape),
 }
