@@ -162,6 +162,22 @@ def test_captured_state_and_what_is_made_of_it():
     assert [later.tolist() for _, later in kept] == [[3 + 2 * n, 5 + 2 * n] for n in range(5)]
 
 
+def test_others_keep_their_values_through_capture():
+    state, readers = Tensor([1.0, 2.0]), []
+
+    @TinyJit
+    def step() -> None:
+        state.assign(state + 1).realize()
+
+    for number in range(5):
+        readers.append((state * 2, state[::-1]))
+        if number > 1:  # a replay computes nothing along, and copies nothing
+            Tensor.realize(readers[-1][0])
+        step()
+    assert [double.tolist() for double, _ in readers] == [[2 + 2 * n, 4 + 2 * n] for n in range(5)]
+    assert [turned.tolist() for _, turned in readers[:2]] == [[2 + n, 1 + n] for n in range(2)]
+
+
 def test_captured_assignment_to_an_argument():
     counter = Tensor([0.0])
     count = TinyJit(lambda x: x.assign(x + 1).realize())

@@ -178,6 +178,7 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
     own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf)
     launches: list[Launch] = []
     state = {id(buffer): buffer for buffer in realize.buffers.values()}
+    before = [(tensor, tensor.uop) for tensor in tensors_in_scope()]
     realize.observers.append(launches.append)
     try:
         result = function(*own_args, **own_kwargs)
@@ -188,6 +189,9 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
     own = [in_memory(tensor) for tensor in originals]
     captured.check_memory([memory_of(tensor) for tensor in own])
     captured.write_back(originals)
+    for tensor, node in before:
+        if tensor.uop is not node:
+            captured.keep_value(tensor, state)
     return captured, captured.first_result(own)
 
 
@@ -313,6 +317,12 @@ class Capture:
         """Raise JitError if an input that the function assigns to may be another input, too."""
         if any(id(buffer) in self.written for buffer in self.inputs) and len(set(map(id, memory))) < len(memory):
             raise JitError("two arguments have the same memory, and the function assigns to one; pass a clone()")
+
+    def keep_value(self, tensor: Tensor, state: Container[int]) -> None:
+        """A tensor of others that was computed along, as the function overwrites what it is made of: out of the way
+        of replays."""
+        if self.changes(tensor) and id(realize.buffer_of(tensor.uop)) not in state:
+            tensor.replace(stand_in(tensor))
 
     def write_back(self, originals: list[Tensor]) -> None:
         """What the function assigned to its inputs it assigned to their stand-ins: bring that home."""
