@@ -12,6 +12,8 @@ from tensor_engine import Tensor
 from tensor_engine.dtype import DType, dtypes, float_to_int
 from tensor_engine.helpers import Context
 from tensor_engine.uop.op import Ops
+from tensor_engine.uop.symbolic import simplify
+from tensor_engine.uop.uop import UOp
 
 on_every_path = pytest.mark.parametrize("path", BACKENDS)
 for_integers = pytest.mark.parametrize("dtype", dtypes.ints, ids=lambda d: d.name)
@@ -154,10 +156,13 @@ def test_integers_wrap_when_cast(path: str, dtype: DType) -> None:
 
 
 def test_a_constant_is_cast_like_what_is_in_memory() -> None:
+    """By the graph's own `cast`, and by the rule that meets a cast of a constant later."""
     for value in FLOATS:
         for target in dtypes.ints:
-            folded = Tensor(value, dtype=dtypes.float64).cast(target).uop
-            assert folded.op is Ops.CONST and folded.arg == float_to_int(value, target)
+            constant = UOp.const(dtypes.float64, value)
+            later = simplify(UOp(Ops.CAST, target, (constant,)))
+            for folded in (constant.cast(target), later):
+                assert folded.op is Ops.CONST and folded.arg == float_to_int(value, target)
 
 
 @on_every_path
