@@ -194,11 +194,6 @@ class dtypes:
         return 2 ** (dtype.bits if dtype.kind == "u" else dtype.bits - 1) - 1
 
     @staticmethod
-    def finfo(dtype: DType) -> tuple[Any, Any]:
-        """(exponent bits, mantissa bits) of a float type."""
-        return {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}[dtype.name]
-
-    @staticmethod
     def from_py(*values: Any) -> DType:
         """The type that Python numbers get, all together: the default float if one is a float, bool if all are bools,
         else the default int, or the narrowest int type that holds them if that doesn't.
@@ -215,11 +210,6 @@ class dtypes:
         whole = [int(value) for value in values]
         fits = dtypes.default_int.min <= min(whole) and max(whole) <= dtypes.default_int.max
         return dtypes.default_int if fits else narrowest_int(min(whole), max(whole))
-
-    @staticmethod
-    def as_const(value: Any, dtype: DType) -> ConstType:
-        """`value` as a Python number of the right kind and within the range of `dtype`."""
-        return truncate(value, dtype)
 
 
 _SCALARS: dict[str, DType] = {d.name: d for d in dtypes.all + (dtypes.void, dtypes.index)}
@@ -282,11 +272,6 @@ def narrowest_int(*values: int) -> DType:
         if dtype.min <= min(values) and max(values) <= dtype.max:
             return dtype
     raise OverflowError(f"{values[0] if len(values) == 1 else values} fits no integer type")
-
-
-def least_upper_float(dtype: DType) -> DType:
-    """`dtype` if it is a float, else the default float."""
-    return dtype if dtypes.is_float(dtype) else dtypes.default_float
 
 
 def sum_acc_dtype(dtype: DType) -> DType:
@@ -364,5 +349,3 @@ def truncate(value: Any, dtype: DType) -> ConstType:
     if isinstance(value, float):
         return float_to_int(value, dtype)
     return wrap_int(int(value), dtype)
-
-

@@ -178,14 +178,3 @@ def human_size(value: float, unit: str) -> str:
         return f"{value:.2f} {unit}"
     step = min(max(int(math.log(value, 1000)), 0), 4)
     return f"{value / 1000**step:.2f} {' KMGT'[step].strip()}{unit}"
-
-
-def user_location() -> str:
-    """`file:line` of the nearest caller outside this package, for errors that show later than they were written."""
-    package = os.path.dirname(os.path.abspath(__file__)) + os.sep
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(package):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "<unknown>"
-
-

@@ -463,7 +463,7 @@ def scalar_node(value: ConstType, dtype: DType, device: str | None) -> UOp:
 def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) -> UOp:
     """A nested list of numbers."""
     if has_tensors(data):
-        raise TypeError("a Tensor is made of numbers; for a list of Tensors use Tensor.stack(*list) or Tensor.cat(*list)")
+        raise TypeError("a Tensor is made of numbers; of Tensors make one by Tensor.stack(*list) or Tensor.cat(*list)")
     array = array_from_list(data)
     if array.size and array.dtype.kind in "iu":
         dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))

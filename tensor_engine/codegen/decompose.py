@@ -260,7 +260,7 @@ pm_division = PatternMatcher([(UPat({Ops.IDIV, Ops.MOD}, name="node", src=(x, y)
 def safe_shift(node: UOp, x: UOp, y: UOp) -> UOp | None:
     """x << y and x >> y by an amount that the machine knows."""
     bits = node.dtype.bits
-    if 0 <= y.vmin and y.vmax < bits:
+    if y.vmin >= 0 and y.vmax < bits:
         return None
     inside = y.alu(Ops.CMPLT, UOp.const(y.dtype, bits))
     if y.vmin < 0:

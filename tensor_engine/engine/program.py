@@ -100,7 +100,6 @@ def unpack(packed: bytes, device: str) -> Kernel:
 
 def show_pass(name: str, sink: UOp) -> None:
     """DEBUG=5: the kernel after a pass."""
-    """DEBUG=5: the kernel after a pass."""
     print(f"---- after {name}")
     print(sink)
 

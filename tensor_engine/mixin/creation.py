@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype, wrap_int
-from tensor_engine.mixin.movement import MovementMixin, as_shape, check_sizes
+from tensor_engine.mixin.movement import MovementMixin, as_shape
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class CreationMixin(MovementMixin):
         """0, 1, … count-1, in int32 or int64. Raises ValueError for a negative count."""
         from tensor_engine.uop.uop import UOp
 
-        check_sizes((count,))
-        return cls.from_uop(UOp(Ops.ARANGE, dtype, (), count))
+        (size,) = as_shape((count,))
+        return cls.from_uop(UOp(Ops.ARANGE, dtype, (), size))
 
     @classmethod
     def _counting_on(cls, device: str | None, count: int, dtype: DType = dtypes.int32) -> Self:

@@ -52,3 +52,16 @@ def without_after(node: UOp) -> UOp:
     while node.op is Ops.AFTER:
         node = node.src[0]
     return node
+
+
+def pointer_of(address: UOp) -> UOp:
+    """The PARAM or register that an address points into."""
+    while address.op in (Ops.AFTER, Ops.INDEX):
+        address = address.src[0]
+    return address
+
+
+def gate_of(address: UOp) -> UOp | None:
+    """The condition under which an address may be touched; None if it always may."""
+    node = without_after(address)
+    return node.src[2] if node.op is Ops.INDEX and len(node.src) > 2 else None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tensor_engine.dtype import DType, PtrDType, dtypes, float_to_bfloat16_bits
-from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
+from tensor_engine.renderer import Renderer, RenderError, gate_of, kernel_name, pointer_of, without_after
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
@@ -192,7 +192,7 @@ class _Kernel:
         return "\n".join([*HEADERS, *self.scalars, *types, *self.helpers, signature, *self.body, "}", ""])
 
     def parameters(self) -> list[str]:
-        stored = {_memory(u.src[0]) for u in self.uops if u.op is Ops.STORE}
+        stored = {pointer_of(u.src[0]) for u in self.uops if u.op is Ops.STORE}
         pointers = sorted((u for u in self.uops if u.op is Ops.PARAM), key=lambda u: u.arg)
         variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])
         return [
@@ -305,7 +305,7 @@ class _Kernel:
             self.define(uop, self[source], "val")
             return
         text = self.place(source, uop.dtype)
-        gate = _gate(source)
+        gate = gate_of(source)
         if gate is not None:
             text = f"{self[gate].within(TERNARY + 1)} ? {text} : {self[uop.src[1]].within(TERNARY)}"
         self.define(uop, Text(text, TERNARY if gate is not None else 15), "val")
@@ -317,7 +317,7 @@ class _Kernel:
             declaration = f"{self.type(target.dtype.base)} " if self.layout.declared_by_store(target) is uop else ""
             self.line(f"{declaration}{self[target].text} = {text};")
             return
-        gate = _gate(target)
+        gate = gate_of(target)
         condition = "" if gate is None else f"if ({self[gate].text}) "
         self.line(f"{condition}{self.place(target, value.dtype)} = {text};")
 
@@ -570,16 +570,6 @@ def _needs_name(user: UOp, value: UOp) -> bool:
     if user.op is Ops.VECTORIZE:
         return is_broadcast(user)
     return _lane_by_lane(user)
-
-
-def _memory(address: UOp) -> UOp:
-    while address.op in (Ops.AFTER, Ops.INDEX):
-        address = address.src[0]
-    return address
-
-
-def _gate(address: UOp) -> UOp | None:
-    return address.src[2] if address.op is Ops.INDEX and len(address.src) > 2 else None
 
 
 ARITHMETIC: dict[Ops, Callable[[_Kernel, Ops, DType, list[Text]], Text]] = {

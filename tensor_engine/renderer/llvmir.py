@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from tensor_engine.dtype import AddrSpace, DType, PtrDType, dtypes, float_to_bfloat16_bits, truncate
-from tensor_engine.renderer import Renderer, RenderError, kernel_name, without_after
+from tensor_engine.renderer import Renderer, RenderError, gate_of, kernel_name, pointer_of
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
@@ -153,7 +153,7 @@ class _Function:
             raise RenderError(f"{uop.op} on {uop.src[0].dtype}, which this target only stores: cast it to float32")
 
     def parameters(self) -> list[str]:
-        stored = {_memory(u.src[0]) for u in self.uops if u.op is Ops.STORE}
+        stored = {pointer_of(u.src[0]) for u in self.uops if u.op is Ops.STORE}
         pointers = [u for u in self.uops if u.op is Ops.PARAM]
         variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])
         access = {True: "", False: "readonly "}
@@ -280,7 +280,7 @@ class _Function:
         self.values[uop] = self.assign(address, "p")
 
     def load(self, uop: UOp) -> None:
-        gate = _gate(uop.src[0])
+        gate = gate_of(uop.src[0])
         if gate is None:
             self.values[uop] = self.from_memory(uop.dtype, self.assign(self.plain_load(uop), "val"))
         elif gate.dtype.count > 1:
@@ -318,7 +318,7 @@ class _Function:
 
     def store(self, uop: UOp) -> None:
         target, value = uop.src[:2]
-        gate = _gate(target)
+        gate = gate_of(target)
         if gate is None:
             self.plain_store(target, value)
         elif gate.dtype.count > 1:
@@ -549,18 +549,6 @@ def _cast_instruction(of: DType, to: DType) -> str:
 def _type_end(operand: str) -> int:
     """Where the type of "type value" ends."""
     return operand.index(">") + 1 if operand.startswith("<") else operand.index(" ")
-
-
-def _memory(address: UOp) -> UOp:
-    """The PARAM or register that an address points into."""
-    while address.op in (Ops.AFTER, Ops.INDEX):
-        address = address.src[0]
-    return address
-
-
-def _gate(address: UOp) -> UOp | None:
-    node = without_after(address)
-    return node.src[2] if node.op is Ops.INDEX and len(node.src) > 2 else None
 
 
 # casts of types that are only stored

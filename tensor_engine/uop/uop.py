@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
-from tensor_engine.dtype import ConstType, DType, PtrDType, dtypes, truncate
+from tensor_engine.dtype import ConstType, DType, dtypes, truncate
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import OpMixin
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
@@ -378,11 +378,6 @@ def as_index(value: sint) -> UOp:
     return UOp(Ops.CONST, dtypes.index, (), value) if isinstance(value, int) else value
 
 
-def is_pointer(node: UOp) -> bool:
-    """True for memory and addresses."""
-    return isinstance(node.dtype, PtrDType)
-
-
 _SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR, Ops.PROGRAM, Ops.SOURCE, Ops.BINARY}
 
 
@@ -408,7 +403,6 @@ def _shape(node: UOp) -> tuple[sint, ...]:
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in arg[1] else size for i, size in enumerate(below))
     return below
-
 
 
 Variable = UOp.variable

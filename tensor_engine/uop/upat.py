@@ -53,10 +53,6 @@ class UPat:
         """Any scalar constant."""
         return UPat(Ops.CONST, dtype, name=name, where=where)
 
-    def named(self, name: str) -> UPat:
-        """The same pattern, its node handed over under `name`."""
-        return UPat(self.ops, self.dtypes, self.src, self.arg, name, self.more, self.where)
-
     def alu(self, op: Ops, *others: UPat | int | float | bool) -> UPat:
         """The pattern of an operation on this; commutative ones match in either order."""
         operands = [self, *(o if isinstance(o, UPat) else UPat(Ops.CONST, arg=o) for o in others)]
