@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import (
     QoSPolicyKind,
@@ -18,6 +17,11 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage, Image
 
 from ros_node.diagnostics import CameraState
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+except ModuleNotFoundError:  # its name in ROS 2 Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 TOPIC = "image_raw"
 SENSOR_DATA = {"depth": 5, "reliability": ReliabilityPolicy.BEST_EFFORT}

@@ -72,7 +72,8 @@ class Parameters:
         self._node = node
         for spec in SPECS:
             _declare(node, spec)
-        node.add_pre_set_parameters_callback(_integers_to_doubles)
+        if hasattr(node, "add_pre_set_parameters_callback"):  # Humble has none: there a double must be given as one
+            node.add_pre_set_parameters_callback(_integers_to_doubles)
         if self.image_transport not in TRANSPORTS:
             raise BadParameter(f"image_transport is {self.image_transport!r}; use one of {', '.join(TRANSPORTS)}")
 
