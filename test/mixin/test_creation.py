@@ -66,7 +66,7 @@ def test_a_type_may_be_named_in_several_ways(given):
     assert Tensor.zeros(3, dtype=given).dtype is dtypes.float32
 
 
-UNKNOWN = ["flot32", "index", "void", "min", 3, np.complex64, np.dtype("U3"), object()]
+UNKNOWN = ["flot32", "index", "void", "min", 3, np.complex64, np.dtype("U3"), object]
 
 
 @pytest.mark.parametrize("given", UNKNOWN, ids=str)
