@@ -16,6 +16,7 @@ from tensor_engine.dtype import (
     ConstType,
     DType,
     dtypes,
+    float_cast_via,
     to_dtype,
     truncate,
 )
@@ -513,10 +514,16 @@ def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
     if dtype is dtypes.bfloat16:
         return bfloat16_bits(array.astype(np.float32))
     if array.dtype.kind == "f" and dtype.kind in "iu":
-        values = [truncate(value, dtype) for value in array.ravel().tolist()]
-        return np.array(values, numpy_dtype(dtype)).reshape(array.shape)
+        return whole_numbers(array.astype(np.float64), dtype)
     with np.errstate(over="ignore"):
         return array.astype(numpy_dtype(dtype))
+
+
+def whole_numbers(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Doubles as integers, each as `float_to_int` in dtype.py has it."""
+    via, whole = float_cast_via(dtype), np.trunc(array)
+    fits = (whole >= float(via.min)) & (whole < float(via.max) + 1)
+    return np.where(fits, whole, float(via.min)).astype(numpy_dtype(via)).astype(numpy_dtype(dtype))
 
 
 def bfloat16_bits(array: np.ndarray) -> np.ndarray:
