@@ -38,7 +38,7 @@ class ActivationMixin(ReduceMixin):
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """The value, times `neg_slope` if it is negative."""
-        return self.lt(0).where(self * neg_slope, self)
+        return self.gt(0).where(self, self * neg_slope)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
         """The value cut to -1 … 1, or to other bounds."""
@@ -55,6 +55,16 @@ class ActivationMixin(ReduceMixin):
     def softsign(self) -> Self:
         """self / (1 + |self|)."""
         return self / (self.abs() + 1)
+
+    # ---- parts of smooth functions: each has the slope at 0 of the side that it is joined to there
+
+    def distance_from_zero(self) -> Self:
+        """|self| with slope 1 at 0, where `abs` has slope 0."""
+        return self.lt(0).where(-self, self)
+
+    def unless_positive(self) -> Self:
+        """The value, or 0 if it is positive; with slope 1 at 0, where `minimum` leaves the tie to the number."""
+        return self.gt(0).where(0, self)
 
     # ---- made of exponentials
 
@@ -82,7 +92,7 @@ class ActivationMixin(ReduceMixin):
     def tanh(self) -> Self:
         """The hyperbolic tangent."""
         x = self.to_float()
-        size = x.abs()
+        size = x.distance_from_zero()
         power = (size * -2).exp()
         far = (1 - power) / (power + 1)
         near = x * x.square().polynomial(TANH_SERIES)
@@ -90,11 +100,13 @@ class ActivationMixin(ReduceMixin):
 
     def elu(self, alpha: float = 1.0) -> Self:
         """The value, or alpha * (exp(self) - 1) if it is negative."""
-        return self.gt(0).where(self, (self.minimum(0).exp() - 1) * alpha)
+        x = self.to_float()
+        return x.gt(0).where(x, (x.unless_positive().exp() - 1) * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
         """The value, or alpha * (exp(self / alpha) - 1) if it is negative."""
-        return self.maximum(0) + ((self.minimum(0) / alpha).exp() - 1) * alpha
+        x = self.to_float()
+        return x.gt(0).where(x, ((x.unless_positive() / alpha).exp() - 1) * alpha)
 
     def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Self:
         """gamma * elu(self, alpha)."""
@@ -103,7 +115,7 @@ class ActivationMixin(ReduceMixin):
     def softplus(self, beta: float = 1.0) -> Self:
         """log(1 + exp(beta * self)) / beta, without overflow and without loss for very negative values."""
         x = self.to_float() * beta
-        return (x.maximum(0) + (-x.abs()).exp().log1p()) / beta
+        return (x.lt(0).where(0, x) + (-x.distance_from_zero()).exp().log1p()) / beta
 
     def mish(self) -> Self:
         """self * tanh(softplus(self)).
@@ -128,7 +140,7 @@ class ActivationMixin(ReduceMixin):
     def erf(self) -> Self:
         """The error function, to within 2e-7: a power series up to 1, above it Abramowitz and Stegun 7.1.26."""
         x = self.to_float()
-        size = x.abs()
+        size = x.distance_from_zero()
         t = 1 / (size * ERF_TAIL_SCALE + 1)
         far = 1 - t * t.polynomial(ERF_TAIL) * (-size.square()).exp()
         near = x * size.minimum(1).square().polynomial(ERF_SERIES) * (2 / math.sqrt(math.pi))
@@ -153,7 +165,7 @@ class ActivationMixin(ReduceMixin):
 
     def asinh(self) -> Self:
         """The inverse hyperbolic sine."""
-        size = self.to_float().abs()
+        size = self.to_float().distance_from_zero()
         root = (size.square() + 1).sqrt()
         near = (size + size.square() / (root + 1)).log1p()
         result = size.gt(SQUARES_ROUND_ABOVE).where(size.log() + math.log(2), near)

@@ -334,11 +334,11 @@ class ElementwiseMixin(Hooks):
         return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), self.detach()))
 
     def abs(self) -> Self:
-        """The value without its sign."""
+        """The value without its sign; of -0.0 it is 0.0. The slope at 0 is 0."""
         if self.dtype.kind in "bu":
             return self
-        # adding 0 makes -0.0 positive
-        return self.lt(0).where(self.neg(), self + 0.0 if self.dtype.kind == "f" else self)
+        size = self.lt(0).where(self.neg(), self)
+        return self.eq(0).where(0, size) if self.dtype.kind == "f" else size
 
     def trunc(self) -> Self:
         """Rounded towards zero."""

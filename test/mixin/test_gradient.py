@@ -296,6 +296,15 @@ def test_corners_belong_to_the_number():
     assert gradient_at(Tensor.hardtanh, -1.0, 0, 1) == [0, 1, 0]
 
 
+def test_smooth_functions_are_smooth_at_zero():
+    for smooth, slope in [
+        (Tensor.tanh, 1), (Tensor.erf, 2 / math.sqrt(math.pi)), (Tensor.asinh, 1), (Tensor.elu, 1), (Tensor.celu, 1),
+        (Tensor.softplus, 0.5), (Tensor.logsigmoid, 0.5), (Tensor.sigmoid, 0.25), (Tensor.softsign, 1),
+    ]:  # fmt: skip
+        np.testing.assert_allclose(gradient_at(smooth, 0.0, -0.0), [slope, slope], rtol=1e-6)
+    assert gradient_at(Tensor.abs, -1.0, 0.0, 1.0) == [-1, 0, 1]
+
+
 def test_what_was_not_chosen_has_no_gradient():
     assert gradient_at(lambda x: (x > 0).where(x.sqrt(), 0), 0.0, 4, -1) == [0, 0.25, 0]
     assert gradient_at(lambda x: (x > 0).where(1 / x, 0), 0.0, 2) == [0, -0.25]
