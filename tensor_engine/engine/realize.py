@@ -1,8 +1,9 @@
 """Running graphs: schedule, plan memory, compile, launch."""
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tensor_engine.device import Buffer, Device
@@ -29,8 +30,28 @@ class Launch(NamedTuple):
     vals: tuple[int, ...] = ()
 
 
-# While a function is captured, every launch is also handed to the capture.
-observers: list[Callable[[Launch], None]] = []
+class Observers(threading.local):
+    """Who is told of every launch in this thread: a capture must not take another thread's kernels for its own."""
+
+    def __init__(self) -> None:
+        self.entries: list[Callable[[Launch], None]] = []
+
+    def __iter__(self) -> Iterator[Callable[[Launch], None]]:
+        return iter(self.entries)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def append(self, observe: Callable[[Launch], None]) -> None:
+        """From now on `observe` is told."""
+        self.entries.append(observe)
+
+    def remove(self, observe: Callable[[Launch], None]) -> None:
+        """`observe` is not told any more."""
+        self.entries.remove(observe)
+
+
+observers = Observers()
 
 
 def attach(node: UOp, buffer: Buffer) -> UOp:
