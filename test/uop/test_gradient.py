@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mixin.evaluate import evaluate
 
+from tensor_engine import Tensor
 from tensor_engine.dtype import dtypes
 from tensor_engine.uop.gradient import GradientError, compute_gradient, pm_gradient
 from tensor_engine.uop.op import GroupOp, Ops
@@ -90,3 +91,10 @@ def test_deep_graphs():
         node = node.sin()
     found = compute_gradient(node, node.const_like(1.0), [x])
     assert found[x].shape == (1,)
+
+
+def test_nodes_and_tensors_share_the_method():
+    x = memory(3)
+    (found,) = (x * x).sum().gradient(x)
+    np.testing.assert_array_equal(evaluate(found, {x.base: np.array([1.0, 2.0, 3.0])}), [2, 4, 6])
+    assert Tensor.gradient is UOp.gradient
