@@ -10,10 +10,10 @@ from tensor_engine.codegen.pipeline import linear_uops
 from tensor_engine.codegen.simplify import merge_loops, pm_simplify
 from tensor_engine.dtype import dtypes
 from tensor_engine.renderer.cstyle import CRenderer
-from tensor_engine.schedule.schedule import KernelInfo, create_schedule
+from tensor_engine.schedule.schedule import create_schedule
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.rewrite import graph_rewrite
-from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.uop import KernelInfo, UOp
 
 TARGET = CRenderer(vector_bytes=32, registers=16)
 
