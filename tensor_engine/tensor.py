@@ -202,6 +202,17 @@ class Tensor(random.RandomMixin):
         """What comes out of one step after the other."""
         return functools.reduce(lambda value, step: step(value), steps, self)
 
+    def __str__(self) -> str:
+        """The values, which are computed: `print(tensor)` shows them. `repr` computes nothing."""
+        values = np.array2string(self.numpy(), separator=", ", prefix="Tensor(", threshold=1000)
+        return f"Tensor({values}, {self.dtype})"
+
+    def __float__(self) -> Any:
+        return self.cast(dtypes.float64).item()
+
+    def __int__(self) -> Any:
+        return self.cast(dtypes.int64).item()
+
     def __repr__(self) -> str:
         state = "" if is_whole_buffer(self.uop) else ", not computed"
         return f"<Tensor {self.shape} {self.dtype} on {self.device}{state}>"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mixin.evaluate import evaluate
 
-from tensor_engine import Context, GlobalCounters, Tensor, dtypes
+from tensor_engine import Context, GlobalCounters, Tensor, Variable, dtypes
 from tensor_engine.engine.realize import buffer_of
 from tensor_engine.uop import provenance
 from tensor_engine.uop.uop import UOp
@@ -404,3 +404,22 @@ def test_on_the_reference_device(name):
         x = Tensor(X[:, :, :4, :4])
         result = WHOLE[name](x)
         np.testing.assert_allclose(result.numpy(), evaluate(result.uop), rtol=1e-4, atol=2e-5)
+
+
+def test_printing_shows_values_and_repr_computes_nothing():
+    x = Tensor([[1.5, 2.0], [3.0, 4.0]]) * 2
+    GlobalCounters.reset()
+    assert "not computed" in repr(x) and GlobalCounters.kernel_count == 0
+    assert str(x).split() == ["Tensor([[3.,", "4.],", "[6.,", "8.]],", "dtypes.float32)"]
+
+
+def test_one_element_is_a_python_number():
+    assert float(Tensor([2.5])) == 2.5 and int(Tensor(7)) == 7
+    with pytest.raises(ValueError, match="one element"):
+        float(Tensor([1.0, 2.0]))
+
+
+def test_a_variable_is_no_size():
+    size = Variable("n", 1, 4).bind(3)
+    with pytest.raises(NotImplementedError, match="only an operand"):
+        Tensor([1.0, 2.0, 3.0, 4.0]).shrink(((0, size),))

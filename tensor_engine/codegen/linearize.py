@@ -5,7 +5,7 @@ from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
 # these open a function or cost nothing, and stand before everything else
-FIRST = {Ops.PARAM: 0, Ops.DEFINE_LOCAL: 1, Ops.DEFINE_VAR: 2, Ops.SPECIAL: 3, Ops.DEFINE_REG: 4, Ops.CONST: 5}
+FIRST = {Ops.PARAM: 0, Ops.DEFINE_LOCAL: 1, Ops.DEFINE_VAR: 2, Ops.DEFINE_REG: 3, Ops.CONST: 4}
 
 
 def linearize(sink: UOp) -> list[UOp]:

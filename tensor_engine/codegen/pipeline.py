@@ -17,12 +17,11 @@ from tensor_engine.codegen.simplify import merge_loops, pm_simplify
 from tensor_engine.codegen.vectorize import vectorize
 from tensor_engine.helpers import NOOPT, SPEC
 from tensor_engine.renderer import Renderer
-from tensor_engine.schedule.schedule import KernelInfo
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.spec import check_kernel, check_linear
 from tensor_engine.uop.symbolic import pm_symbolic
-from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.uop import KernelInfo, UOp
 
 Observer = Callable[[str, UOp], None]
 

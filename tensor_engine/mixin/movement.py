@@ -37,7 +37,9 @@ def as_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_sizes(shape: tuple[Any, ...]) -> None:
-    """Raise ValueError for a negative size, or none."""
+    """Raise ValueError for a negative size, or none; NotImplementedError for a variable."""
+    if any(hasattr(size, "op") for size in shape):
+        raise NotImplementedError("a variable cannot be a size yet, only an operand: use its bound value, an int")
     if any(size is None or (type(size) is int and size < 0) for size in shape):
         raise ValueError(f"a shape has sizes that are not negative, not {shape}")
 
@@ -95,6 +97,7 @@ class MovementMixin(ElementwiseMixin):
         if bounds == tuple((0, size) for size in self.shape):
             return self
         for (start, stop), size in zip(bounds, self.shape):
+            check_sizes((start, stop))
             if all(type(n) is int for n in (start, stop, size)) and not 0 <= start <= stop <= size:
                 raise ValueError(f"can't shrink shape {self.shape} to {arg}: ({start}, {stop}) is not inside {size}")
         return self.movement(Ops.SHRINK, bounds)

@@ -15,14 +15,7 @@ from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.spec import check_tensor_graph
 from tensor_engine.uop.symbolic import simplify
-from tensor_engine.uop.uop import UOp
-
-
-class KernelInfo(NamedTuple):
-    """What a SINK says about its kernel: a name, the strategy (None: not chosen yet), and where it was written."""
-
-    name: str = ""
-    options: tuple[object, ...] | None = None
+from tensor_engine.uop.uop import KernelInfo, UOp
 
 
 class Schedule(NamedTuple):

@@ -108,7 +108,6 @@ def _lanes(node: Any) -> Bounds:
 
 _RULES: dict[Ops, Any] = {
     Ops.RANGE: _range,
-    Ops.SPECIAL: _range,
     Ops.DEFINE_VAR: lambda node: (node.arg[1], node.arg[2]),
     Ops.BIND: lambda node: node.src[1].min_max,
     Ops.ADD: lambda node: (node.src[0].vmin + node.src[1].vmin, node.src[0].vmax + node.src[1].vmax),

@@ -42,7 +42,6 @@ class Ops(Enum):
     PARAM = auto()  # arg: position among the kernel's buffers; dtype: a pointer
     DEFINE_REG = auto()  # arg: a number. An accumulator; dtype: a pointer in REG
     DEFINE_LOCAL = auto()  # arg: a number. Memory shared by a workgroup; dtype: a pointer in LOCAL
-    SPECIAL = auto()  # arg: name, src: (size,). A launch index of a GPU
     RANGE = auto()  # src: (size,), arg: (number, AxisType). A loop counter
     INDEX = auto()  # src: (pointer, offset[, gate]). An address
     LOAD = auto()  # src: (INDEX [, value where the gate is false]); or (register,)
@@ -52,8 +51,6 @@ class Ops(Enum):
     AFTER = auto()  # src: (value, what must have happened before …)
     GROUP = auto()  # src: things that happen, in no order
     BARRIER = auto()
-    IF = auto()  # src: (condition,)
-    ENDIF = auto()  # src: (IF,)
     SINK = auto()  # the root; arg: KernelInfo
 
     # ---- vectors
@@ -94,9 +91,6 @@ class Ops(Enum):
     # ---- programs
     KERNEL = auto()  # src: (BUFFER …), arg: the kernel's SINK
     LINEAR = auto()  # src: operations, or KERNELs, in the order in which they run
-    PROGRAM = auto()  # src: (SINK, LINEAR, SOURCE, BINARY)
-    SOURCE = auto()  # arg: text
-    BINARY = auto()  # arg: bytes
 
     # Enum hashes names in Python; members are singletons, and the compiler looks them up all the time
     __hash__ = object.__hash__

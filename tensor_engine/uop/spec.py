@@ -156,12 +156,12 @@ TENSOR = VALUES + [
 # ---- kernels ------------------------------------------------------------------------------------------------------
 
 KERNEL_OPS = GroupOp.ELEMENTWISE | {
-    Ops.CONST, Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_REG, Ops.DEFINE_LOCAL, Ops.SPECIAL, Ops.RANGE, Ops.INDEX, Ops.LOAD,
-    Ops.STORE, Ops.REDUCE, Ops.END, Ops.AFTER, Ops.GROUP, Ops.BARRIER, Ops.IF, Ops.ENDIF, Ops.SINK, Ops.VECTORIZE,
+    Ops.CONST, Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_REG, Ops.DEFINE_LOCAL, Ops.RANGE, Ops.INDEX, Ops.LOAD,
+    Ops.STORE, Ops.REDUCE, Ops.END, Ops.AFTER, Ops.GROUP, Ops.BARRIER, Ops.SINK, Ops.VECTORIZE,
     Ops.GEP,
 }  # fmt: skip
 MEMORY = (Ops.PARAM, Ops.DEFINE_LOCAL)
-EVENTS = (Ops.STORE, Ops.END, Ops.GROUP, Ops.BARRIER, Ops.ENDIF, Ops.AFTER)
+EVENTS = (Ops.STORE, Ops.END, Ops.GROUP, Ops.BARRIER, Ops.AFTER)
 
 
 def is_integer(node: UOp) -> bool:

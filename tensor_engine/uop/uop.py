@@ -41,6 +41,13 @@ def _forget(entry: _Entry) -> None:
         del UOpMeta.alive[entry.key]
 
 
+class KernelInfo(NamedTuple):
+    """What a SINK says about its kernel: its name and its strategy (None: not chosen yet)."""
+
+    name: str = ""
+    options: tuple[object, ...] | None = None
+
+
 class UOpMeta(type):
     """Hash-consing: a second node with the same four fields is the first one, whichever thread asks for it.
 
@@ -378,7 +385,7 @@ def as_index(value: sint) -> UOp:
     return UOp(Ops.CONST, dtypes.index, (), value) if isinstance(value, int) else value
 
 
-_SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR, Ops.PROGRAM, Ops.SOURCE, Ops.BINARY}
+_SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR}
 
 
 def _shape(node: UOp) -> tuple[sint, ...]:

@@ -13,7 +13,6 @@ from tensor_engine.codegen import pipeline
 from tensor_engine.codegen.pipeline import PASSES, Pass
 from tensor_engine.dtype import AddrSpace, dtypes
 from tensor_engine.renderer.cstyle import CRenderer
-from tensor_engine.schedule.schedule import KernelInfo
 from tensor_engine.uop.op import AxisType, Ops
 from tensor_engine.uop.spec import (
     GONE_AFTER,
@@ -24,7 +23,7 @@ from tensor_engine.uop.spec import (
     check_linear,
     check_tensor_graph,
 )
-from tensor_engine.uop.uop import UOp, as_index
+from tensor_engine.uop.uop import KernelInfo, UOp, as_index
 
 f32, i32, boolean, index = dtypes.float32, dtypes.int32, dtypes.bool, dtypes.index
 
