@@ -150,15 +150,20 @@ def run_numpy(program: Program) -> list[np.ndarray]:
     return [values[o] for o in program.outputs]
 
 
-def run_engine(program: Program, device: str, store_all: bool = False) -> list[np.ndarray]:
-    """The outputs by the engine, all in one schedule; `store_all`: with a kernel for every step."""
-    values = [Tensor(a, device=device) for a in program.inputs]
+def compute(program: Program, inputs: list[Tensor], store_all: bool = False) -> list[Tensor]:
+    """The program's outputs, not computed yet; `store_all`: with a kernel for every step."""
+    values = list(inputs)
     for name, operands, arg in program.steps:
         value = ALL[name].engine(*(values[o] for o in operands), arg)
         values.append(value.contiguous() if store_all else value)
-    outputs = [values[o] for o in program.outputs]
+    return [values[o] for o in program.outputs]
+
+
+def run_engine(program: Program, device: str, store_all: bool = False) -> list[np.ndarray]:
+    """The outputs by the engine, all in one schedule."""
+    outputs = compute(program, [Tensor(array, device=device) for array in program.inputs], store_all)
     outputs[0].realize(*outputs[1:])
-    return [o.numpy() for o in outputs]
+    return [output.numpy() for output in outputs]
 
 
 # ---- drawing ----------------------------------------------------------------------------------------------------

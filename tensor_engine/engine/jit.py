@@ -146,6 +146,11 @@ def in_memory(tensor: Tensor) -> Tensor:
     return tensor if is_whole_buffer(tensor.uop) else tensor.clone().realize()
 
 
+def is_input(leaf: Any) -> bool:
+    """True for a Tensor that has elements: one without has no memory to put in another's place."""
+    return isinstance(leaf, Tensor) and 0 not in leaf.shape
+
+
 def memory_of(tensor: Tensor) -> Buffer:
     """The memory of a tensor that is `in_memory`."""
     return realize.buffer_of(tensor.uop)
@@ -172,10 +177,10 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
     Each input gets memory of its own, so that two arguments that are the same tensor, or a tensor that the function
     also knows from elsewhere, are not mistaken for each other.
     """
-    originals = [leaf for leaf in leaves_of((args, kwargs)) if isinstance(leaf, Tensor)]
+    originals = [leaf for leaf in leaves_of((args, kwargs)) if is_input(leaf)]
     inputs = [stand_in(tensor) for tensor in originals]
     remaining = iter(inputs)
-    own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf)
+    own_args, own_kwargs = rebuild((args, kwargs), lambda leaf: next(remaining) if is_input(leaf) else leaf)
     launches: list[Launch] = []
     state = {id(buffer): buffer for buffer in realize.buffers.values()}
     before = [(tensor, tensor.uop) for tensor in tensors_in_scope()]
@@ -279,7 +284,7 @@ class Capture:
         if take_apart((args, kwargs), given) != self.nesting:
             raise JitError("the arguments are nested or named otherwise than in the captured call; call reset()")
         self.check(given)
-        tensors = [in_memory(leaf) for leaf in given if isinstance(leaf, Tensor)]
+        tensors = [in_memory(leaf) for leaf in given if is_input(leaf)]
         memory = [memory_of(tensor) for tensor in tensors]
         self.check_memory(memory)
         fresh = [Buffer(buffer.device, buffer.size, buffer.dtype) for buffer in self.fresh]

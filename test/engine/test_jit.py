@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import gc
+import random
 import weakref
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from graphs import compute, run_numpy, write_program
 from linear import BACKENDS
 
 from tensor_engine import Context, GlobalCounters, Tensor, TinyJit, dtypes
@@ -33,11 +35,11 @@ def captured(function: Any, *args: Any, **kwargs: Any) -> TinyJit:
 
 @pytest.mark.parametrize("path", BACKENDS)
 def test_every_call_gives_what_the_function_gives(path: str) -> None:
-    random = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     with Context(DEV=path):
         jit = TinyJit(lambda x, y: ((x @ y).relu().sum(0), x - 1))
         for _ in range(5):
-            x, y = random.standard_normal((2, 6, 6)).astype(np.float32)
+            x, y = generator.standard_normal((2, 6, 6)).astype(np.float32)
             total, less = jit(Tensor(x), Tensor(y))
             np.testing.assert_allclose(total.numpy(), np.maximum(x @ y, 0).sum(0), rtol=1e-5, atol=1e-5)
             np.testing.assert_array_equal(less.numpy(), x - 1)
@@ -91,6 +93,13 @@ def test_an_input_that_is_a_view() -> None:
 def test_an_input_that_is_not_computed_yet() -> None:
     jit = TinyJit(lambda x: x + 1)
     assert [jit(vector(i) * 2 + 1).tolist() for i in range(4)] == [[2 * i + 2] for i in range(4)]
+
+
+def test_an_input_without_elements() -> None:
+    jit = TinyJit(lambda x, y: (x.cat(y), y))
+    for i in range(4):
+        joined, nothing = jit(vector(i, 2), Tensor(np.zeros(0, np.float32)))
+        assert joined.tolist() == [i, 2] and nothing.shape == (0,)
 
 
 def test_the_same_tensor_twice() -> None:
@@ -167,6 +176,25 @@ def test_an_object_with_a_captured_method_is_freed() -> None:
     del layer
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs(seed: int) -> None:
+    """Captured, and replayed with other inputs; all results are looked at in the end."""
+    written = write_program(random.Random(seed).randint)
+
+    def function(*inputs: Tensor) -> list[Tensor]:
+        return compute(written, list(inputs))
+
+    jit = TinyJit(function)
+    kept = []
+    for turn in range(4):
+        inputs = [np.roll(array.ravel(), turn).reshape(array.shape) for array in written.inputs]
+        kept.append((run_numpy(written._replace(inputs=inputs)), jit(*map(Tensor, inputs))))
+    for wanted, found in kept:
+        for want, have in zip(wanted, found):
+            assert have.shape == want.shape
+            np.testing.assert_allclose(have.numpy().astype(float), want.astype(float), rtol=1e-2, atol=1e-2)
 
 
 # ---- assignment inside --------------------------------------------------------------------------------------------
