@@ -24,7 +24,7 @@ common = {
     "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 }
 quick = settings(max_examples=20, derandomize=True, **common)  # type: ignore[arg-type]
-long = settings(max_examples=2000, **common)  # type: ignore[arg-type]
+long = settings(max_examples=300, **common)  # type: ignore[arg-type]
 
 
 def check(program: Program, path: str, noopt: int) -> None:
