@@ -89,3 +89,12 @@ def test_half_is_computed_in_single(path: str) -> None:
     with np.errstate(divide="ignore"):
         np.testing.assert_array_max_ulp(found[1:], np.log2(x.astype(np.float64)).astype(np.float16)[1:], 1)
     assert found.dtype == np.float16 and found[0] == -np.inf
+
+
+@pytest.mark.parametrize("path", ["CPU:LLVM", "CPU:C"])
+@pytest.mark.parametrize("dtype", BITS)
+def test_sine_of_large_numbers_is_close_or_nan(dtype: str, path: str) -> None:
+    x = spread(dtype, 20_000, 1e7, 8e9)
+    with Context(DEV=path):
+        assert np.abs(Tensor(x).sin().numpy() - np.sin(x.astype(np.float64))).max() < 1e-6
+        assert np.isnan(Tensor(np.array([1e10, -1e18, 1e30], dtype)).sin().numpy()).all()
