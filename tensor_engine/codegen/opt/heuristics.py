@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensor_engine.codegen.opt.options import Option, apply_option
+from tensor_engine.codegen.opt.options import INNERMOST, Option, apply_option
 from tensor_engine.codegen.vectorize import MAX_STRIDE
 from tensor_engine.helpers import prod
 from tensor_engine.renderer import Renderer
@@ -162,6 +162,8 @@ def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
 
 
 TILE = 4
+# An operand of so many bytes stays in the cache while all rows run over it.
+SMALL_OPERAND = 64 << 10
 # A nest of fewer iterations keeps its loops, so that it stays easy to read.
 SMALL_NEST = 4096
 
@@ -215,7 +217,7 @@ class Tile:
         """The iterations of a loop that earlier options left."""
         size = size_of(loop)
         for option in self.options:
-            if option.axis == loop.arg[0]:
+            if option.axis == loop.arg[0] and option.amount != INNERMOST:
                 size //= option.amount
         return size
 
@@ -234,6 +236,20 @@ class Tile:
                     self.split(AxisType.UPCAST, lanes.loop, amount)
                     self.accumulators *= amount
                     break
+        others = [r for r in self.nest.loops if r is not loop and self.remaining(r) > 1]
+        if others and loop is not None and lanes is not None and self.fits_cache(loop, lanes.loop):
+            self.split(AxisType.LOOP, loop, INNERMOST)
+
+    def fits_cache(self, loop: UOp, lanes: UOp) -> bool:
+        """Does what moves with `loop`, but not with the lanes, fit the cache?
+
+        Then `loop` runs inside: each tile of the other operand is brought in once, for all rows.
+        """
+        if self.remaining(loop) == 1:
+            return False
+        small = [a for a in self.nest.loads if a.op is Ops.INDEX and stride(a, lanes) == 0 and stride(a, loop) != 0]
+        nbytes = sum(prod(size_of(r) for r in address.ranges) * address.dtype.itemsize for address in small)
+        return 0 < nbytes <= SMALL_OPERAND
 
     def choose_unroll(self, lanes: Lanes | None) -> None:
         """Short reductions are written out, from the innermost loop on, while the body stays small."""

@@ -7,12 +7,15 @@ from tensor_engine.dtype import dtypes
 from tensor_engine.uop.op import AxisType, Ops
 from tensor_engine.uop.uop import UOp
 
+INNERMOST = 0
+
 
 class Option(NamedTuple):
     """Split `amount` iterations off loop number `axis` and do with them what `kind` says.
 
     UPCAST and UNROLL write them out, VECTOR makes them the lanes of vectors. LOOP cuts the loop in two: the first
-    `amount` iterations, and, as a loop nest of its own, the rest, so that each can be split evenly.
+    `amount` iterations, and, as a loop nest of its own, the rest, so that each can be split evenly. LOOP with the
+    amount INNERMOST moves a loop around a store inside the others.
     """
 
     kind: AxisType
@@ -47,7 +50,7 @@ def apply_option(sink: UOp, option: Option) -> UOp:
     if size is None:
         raise OptionError(f"loop {option.axis} has no fixed size")
     if option.kind is AxisType.LOOP:
-        return cut_loop(sink, loop, option.amount)
+        return move_inside(sink, loop) if option.amount == INNERMOST else cut_loop(sink, loop, option.amount)
     if option.amount < 2 or size % option.amount:
         raise OptionError(f"loop {option.axis} of {size} iterations cannot be split by {option.amount}")
     return split_loop(sink, loop, option)
@@ -76,6 +79,15 @@ def replace_loop(node: UOp, loop: UOp, counter: UOp, loops: tuple[UOp, ...]) -> 
             src = tuple(done[s] for s in part.src)
         done[part] = UOp(part.op, part.dtype, src, part.arg)
     return done[node]
+
+
+def move_inside(sink: UOp, loop: UOp) -> UOp:
+    """The loop as the innermost one of its nest."""
+    nest = next((end for end in sink.src if end.op is Ops.END and loop in end.src[1:]), None)
+    if nest is None:
+        raise OptionError("only a loop around a store can be moved")
+    body, *loops = nest.src
+    return sink.substitute({nest: body.end(*(r for r in loops if r is not loop), loop)})
 
 
 def cut_loop(sink: UOp, loop: UOp, amount: int) -> UOp:
