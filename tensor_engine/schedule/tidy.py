@@ -41,8 +41,8 @@ def merge_reduces(node: UOp, below: UOp) -> UOp | None:
     return UOp(Ops.REDUCE_AXIS, node.dtype, below.src, (op, tuple(sorted({*axes, *below_axes}))))
 
 
-def is_whole_buffer(node: UOp) -> bool:
-    """A buffer, or its elements in the same order with other axes."""
+def is_stored_whole(node: UOp) -> bool:
+    """Memory, or what is about to be stored, whole and in order, perhaps with other axes."""
     while node.op is Ops.RESHAPE:
         node = node.src[0]
     return node.op in (Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY)
@@ -80,7 +80,7 @@ pm_tidy = PatternMatcher(
         (UPat(Ops.EXPAND, name="node", src=(UPat(Ops.EXPAND, name="below"),)), merge),
         (UPat(Ops.PERMUTE, name="node", src=(UPat(Ops.PERMUTE, name="below"),)), merge_permutes),
         (UPat(Ops.REDUCE_AXIS, name="node", src=(UPat(Ops.REDUCE_AXIS, name="below"),)), merge_reduces),
-        (UPat(Ops.CONTIGUOUS, name="node", src=(UPat(name="below", where=is_whole_buffer),)),
+        (UPat(Ops.CONTIGUOUS, name="node", src=(UPat(name="below", where=is_stored_whole),)),
          lambda node, below: below if node.arg is None else None),
         (UPat(Ops.COPY, src=(below, UPat(Ops.DEVICE, name="device"))),
          lambda below, device: below if below.device == device.arg else None),
