@@ -133,7 +133,7 @@ def dedup(values: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(values))
 
 
-def argsort(order: Iterable[int]) -> tuple[int, ...]:
+def inverse_permutation(order: Iterable[int]) -> tuple[int, ...]:
     """The permutation that undoes `order`."""
     order = tuple(order)
     return tuple(sorted(range(len(order)), key=order.__getitem__))

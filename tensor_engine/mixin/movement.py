@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.helpers import argsort, prod
+from tensor_engine.helpers import inverse_permutation, prod
 from tensor_engine.mixin.elementwise import ElementwiseMixin
 from tensor_engine.uop.op import Ops
 
@@ -161,4 +161,4 @@ class MovementMixin(ElementwiseMixin):
 
     def unpermute(self, order: Sequence[int]) -> Self:
         """What `permute(order)` undoes."""
-        return self.permute(argsort(order))
+        return self.permute(inverse_permutation(order))

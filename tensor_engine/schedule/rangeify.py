@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tensor_engine.helpers import argsort, prod, strides_for_shape
+from tensor_engine.helpers import inverse_permutation, prod, strides_for_shape
 from tensor_engine.uop.linear_form import weighted_sum
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.symbolic import simplify
@@ -208,7 +208,7 @@ def index_below(op: Ops, arg: Any, shape: tuple[sint, ...], below: tuple[sint, .
     if op is Ops.RESHAPE:
         return reshape_index(index, shape, below)
     if op is Ops.PERMUTE:
-        return tuple(index[i] for i in argsort(arg))
+        return tuple(index[i] for i in inverse_permutation(arg))
     if op is Ops.EXPAND:
         return tuple(ZERO if size == 1 else position for position, size in zip(index, below))
     if op is Ops.SHRINK:
