@@ -37,8 +37,9 @@ class _Entry(weakref.ref):
 
 
 def _forget(entry: _Entry) -> None:
-    if UOpMeta.alive.get(entry.key) is entry:
-        del UOpMeta.alive[entry.key]
+    found = UOpMeta.alive.pop(entry.key, None)
+    if found is not None and found is not entry:  # another thread has made the node anew meanwhile
+        UOpMeta.alive.setdefault(entry.key, found)
 
 
 class KernelInfo(NamedTuple):
