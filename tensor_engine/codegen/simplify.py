@@ -1,6 +1,7 @@
 """Simplification of a kernel as it comes from the schedule: ranges, gates, and reductions that need no loop."""
 from __future__ import annotations
 
+from tensor_engine.codegen.opt.options import replace_loop
 from tensor_engine.dtype import dtypes
 from tensor_engine.uop.linear_form import linear_form
 from tensor_engine.uop.op import GroupOp, Ops
@@ -219,13 +220,5 @@ def merge(sink: UOp, outer: UOp, inner: UOp) -> UOp:
     """One loop in place of two. The old counters are its quotient and remainder, which the rules put together again."""
     size = inner.src[0].arg
     merged = UOp.range(outer.src[0].arg * size, outer.arg[0], outer.arg[1])
-    done = {outer: merged // size, inner: merged % size}
-    for node in sink.toposort():
-        if node in done:
-            continue
-        if node.op in (Ops.END, Ops.REDUCE) and inner in node.src:
-            src = tuple(merged if s is outer else done[s] for s in node.src if s is not inner)
-        else:
-            src = tuple(done[s] for s in node.src)
-        done[node] = UOp(node.op, node.dtype, src, node.arg)
-    return graph_rewrite(done[sink], pm_simplify)
+    sink = replace_loop(sink, outer, merged // size, (merged,))
+    return graph_rewrite(replace_loop(sink, inner, merged % size, ()), pm_simplify)
