@@ -246,7 +246,7 @@ class TestDebug:
         from tensor_engine.codegen.pipeline import PASSES
 
         text = printed(5)
-        positions = [text.index(f"---- after {step.name}\n") for step in PASSES]
+        positions = [text.index(f"---- after {step.name}: ") for step in PASSES]
         assert positions == sorted(positions)
 
     def test_6_machine_code(self) -> None:

@@ -23,14 +23,17 @@ from tensor_engine.uop.spec import check_kernel, check_linear
 from tensor_engine.uop.symbolic import pm_symbolic
 from tensor_engine.uop.uop import KernelInfo, UOp
 
-Observer = Callable[[str, UOp], None]
-
 
 class Pass(NamedTuple):
-    """A named step of code generation."""
+    """A named step of code generation, and what it does in a sentence. Why is told at the head of its file."""
 
     name: str
+    about: str
     run: Callable[[UOp, Renderer], UOp]
+
+
+# told after each pass what it made of the kernel
+Observer = Callable[[Pass, UOp], None]
 
 
 def choose(sink: UOp, renderer: Renderer) -> UOp:
@@ -44,33 +47,69 @@ def choose(sink: UOp, renderer: Renderer) -> UOp:
     return graph_rewrite(sink.replace(arg=KernelInfo(name, tuple(options or ()))), pm_simplify)
 
 
-# What each pass does, and why it stands where it stands, is told at the head of its file.
+SCHEDULE = Pass(
+    "schedule",
+    "The kernel as the schedule made it: loops around one store, movement turned into index arithmetic.",
+    lambda sink, _: sink,
+)
 PASSES = [
-    Pass("simplify", lambda sink, _: graph_rewrite(sink, pm_simplify)),
-    Pass("merge loops", lambda sink, _: merge_loops(sink)),
-    Pass("choose options", choose),
-    Pass("expand", lambda sink, _: expand(sink)),
-    Pass("vectorize", lambda sink, renderer: vectorize(sink, renderer.masked_memory)),
-    Pass("accumulate", lambda sink, _: accumulate(sink)),
-    Pass("coalesce", coalesce),
-    Pass("decompose", decompose),
-    Pass("devectorize", devectorize),
-    Pass("lower index", lambda sink, renderer: lower_index(sink, renderer.index_dtype)),
-    Pass("simplify again", lambda sink, _: graph_rewrite(sink, pm_symbolic)),
+    Pass(
+        "simplify",
+        "Ranges, gates and sums that need no loop; symbolic rules.",
+        lambda sink, _: graph_rewrite(sink, pm_simplify),
+    ),
+    Pass(
+        "merge loops",
+        "Neighbouring loops that run through memory in one go become one.",
+        lambda sink, _: merge_loops(sink),
+    ),
+    Pass(
+        "choose options",
+        "The strategy is noted in the SINK, and the loops are split as it says.",
+        choose,
+    ),
+    Pass(
+        "expand",
+        "Loops of kind UPCAST and UNROLL are written out: one copy of the body an iteration.",
+        lambda sink, _: expand(sink),
+    ),
+    Pass(
+        "vectorize",
+        "The VECTOR loop becomes the lanes of vectors.",
+        lambda sink, renderer: vectorize(sink, renderer.masked_memory),
+    ),
+    Pass(
+        "accumulate",
+        "REDUCE becomes registers that the loop updates.",
+        lambda sink, _: accumulate(sink),
+    ),
+    Pass("coalesce", "Neighbouring scalar accesses become vector accesses.", coalesce),
+    Pass("decompose", "Operations that the target lacks, written with those that it has.", decompose),
+    Pass("devectorize", "Vector operations that the target lacks, lane by lane.", devectorize),
+    Pass(
+        "lower index",
+        "The abstract index becomes a machine integer.",
+        lambda sink, renderer: lower_index(sink, renderer.index_dtype),
+    ),
+    Pass(
+        "simplify again",
+        "What the passes before left to simplify.",
+        lambda sink, _: graph_rewrite(sink, pm_symbolic),
+    ),
 ]
 
 
 def linear_uops(ast: UOp, renderer: Renderer, observe: Observer | None = None) -> list[UOp]:
-    """The kernel as a list of operations for `renderer`. `observe` sees the name of each pass and what it made."""
+    """The kernel as a list of operations for `renderer`. `observe` sees each pass and what it made."""
     sink = ast
     done: list[str] = []
-    for step in (Pass("schedule", lambda sink, _: sink), *PASSES):
+    for step in (SCHEDULE, *PASSES):
         sink = step.run(sink, renderer)
         done.append(step.name)
         if SPEC:
             check_kernel(sink, done)
         if observe:
-            observe(step.name, sink)
+            observe(step, sink)
     uops = with_all_params(linearize(sink), ast)
     if SPEC:
         check_linear(uops)

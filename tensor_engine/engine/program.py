@@ -8,11 +8,12 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
-from tensor_engine.codegen.pipeline import linear_uops
+from tensor_engine.codegen.pipeline import Observer, Pass, linear_uops
 from tensor_engine.device import Device, Program
 from tensor_engine.engine.cache import cached
 from tensor_engine.helpers import BEAM, DEBUG, NOOPT
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.render import Listing
 from tensor_engine.uop.uop import UOp
 
 # More distinct kernels than this at a time are not kept; the longest unused ones leave first.
@@ -66,7 +67,7 @@ def get_kernel(ast: UOp, device: str) -> Kernel:
 def compile_kernel(ast: UOp, device: str) -> bytes:
     """All passes, the renderer and the compiler; a line of JSON about the kernel and its binary."""
     runtime = Device[device]
-    uops = linear_uops(ast, runtime.renderer, show_pass if DEBUG >= 5 else None)
+    uops = linear_uops(ast, runtime.renderer, show_passes() if DEBUG >= 5 else None)
     info = uops[-1].arg
     if DEBUG >= 3:
         print(ast)
@@ -98,10 +99,15 @@ def unpack(packed: bytes, device: str) -> Kernel:
     return Kernel(program, info["name"], info["options"], variables, info["operations"], info["bytes"])
 
 
-def show_pass(name: str, sink: UOp) -> None:
-    """DEBUG=5: the kernel after a pass."""
-    print(f"---- after {name}")
-    print(sink)
+def show_passes() -> Observer:
+    """DEBUG=5: what each pass adds to the kernel."""
+    listing = Listing()
+
+    def show(step: Pass, sink: UOp) -> None:
+        print(f"---- after {step.name}: {step.about}")
+        print(listing.new(sink.toposort()))
+
+    return show
 
 
 def estimate(ast: UOp) -> tuple[int, int]:

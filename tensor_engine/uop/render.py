@@ -11,16 +11,25 @@ from tensor_engine.uop.uop import UOp
 INLINE = {Ops.CONST, Ops.DEVICE}
 
 
+class Listing:
+    """Numbers nodes once and for all, and describes those that it has not seen: what each pass adds to a graph."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[UOp, int] = {}
+
+    def new(self, nodes: Iterable[UOp]) -> str:
+        """One numbered line for each new node, operands by number: `  12 ADD index (%3, %11)`."""
+        lines: list[str] = []
+        for node in nodes:
+            if node.op not in INLINE and node not in self.numbers:
+                self.numbers[node] = len(self.numbers)
+                lines.append(f"{self.numbers[node]:4} {describe(node, self.numbers)}")
+        return "\n".join(lines)
+
+
 def render_list(nodes: Iterable[UOp]) -> str:
-    """One numbered line a node, operands by number: `  12 ADD index (%3, %11)`."""
-    numbers: dict[UOp, int] = {}
-    lines: list[str] = []
-    for node in nodes:
-        if node.op in INLINE:
-            continue
-        numbers[node] = len(numbers)
-        lines.append(f"{numbers[node]:4} {describe(node, numbers)}")
-    return "\n".join(lines)
+    """All nodes, a line each."""
+    return Listing().new(nodes)
 
 
 def render_graph(root: UOp) -> str:
@@ -56,5 +65,7 @@ def type_name(node: UOp) -> str:
 
 
 def argument(arg: Any) -> str:
-    """What else defines a node, as it is printed."""
+    """What else defines a node, as it is printed; of a kernel only how large it is."""
+    if isinstance(arg, UOp):
+        return f"<{len(arg.toposort())} nodes>"
     return arg.name if isinstance(arg, Ops) else str(arg)

@@ -11,32 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from tensor_engine import Context, Tensor
-from tensor_engine.codegen.pipeline import linear_uops
+from tensor_engine.codegen.pipeline import Pass, linear_uops
 from tensor_engine.renderer.cstyle import CRenderer
 from tensor_engine.schedule.schedule import create_schedule
 from tensor_engine.uop.op import Ops
-from tensor_engine.uop.render import INLINE, describe, render_list
+from tensor_engine.uop.render import Listing, render_list
 from tensor_engine.uop.uop import UOp
 
 FOLDER = Path(__file__).resolve().parent / "golden"
 # A machine that does not exist, so that the files are the same on every one: 256-bit vectors, 16 registers.
 TARGET = CRenderer(vector_bytes=32, registers=16)
-
-ABOUT = {
-    "schedule": "The kernel as the schedule made it: loops around one store, movement turned into index arithmetic.",
-    "simplify": "Ranges, gates and sums that need no loop; symbolic rules.",
-    "merge loops": "Neighbouring loops that run through memory in one go become one.",
-    "choose options": "The strategy is noted in the SINK, and the loops are split as it says.",
-    "expand": "Loops of kind UPCAST and UNROLL are written out: one copy of the body an iteration.",
-    "vectorize": "The VECTOR loop becomes the lanes of vectors.",
-    "accumulate": "REDUCE becomes registers that the loop updates.",
-    "coalesce": "Neighbouring scalar accesses become vector accesses.",
-    "decompose": "Operations that the target lacks, written with those that it has.",
-    "devectorize": "Vector operations that the target lacks, lane by lane.",
-    "lower index": "The abstract index becomes a machine integer.",
-    "simplify again": "What the passes before left to simplify.",
-}
-
 
 def numbers(*shape: int) -> Tensor:
     return Tensor(np.zeros(shape, np.float32))
@@ -79,31 +63,15 @@ def kernel(name: str) -> UOp:
     return [step.arg for step in steps if step.op is Ops.KERNEL][number]
 
 
-class Listing:
-    """Numbers nodes once and for all, and describes those that it has not seen."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[UOp, int] = {}
-
-    def new(self, sink: UOp) -> str:
-        """A line for each new node."""
-        lines = []
-        for node in sink.toposort():
-            if node not in self.numbers and node.op not in INLINE:
-                self.numbers[node] = len(self.numbers)
-                lines.append(f"{self.numbers[node]:4} {describe(node, self.numbers)}")
-        return "\n".join(lines)
-
-
 def golden_text(name: str) -> str:
     """What each pass made of the kernel, the list at the end, and C."""
     listing = Listing()
     parts = [f"{name}: {KERNELS[name][0]}"]
 
-    def observe(step: str, sink: UOp) -> None:
-        new = listing.new(sink)
+    def observe(step: Pass, sink: UOp) -> None:
+        new = listing.new(sink.toposort())
         if new:
-            parts.append(f"==== {step}: {ABOUT[step]}\n\n{new}")
+            parts.append(f"==== {step.name}: {step.about}\n\n{new}")
 
     with Context(NOOPT=0, BEAM=0):
         uops = linear_uops(kernel(name), TARGET, observe)

@@ -264,7 +264,7 @@ def test_with_spec_a_broken_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         stored = next(n for n in sink.toposort() if n.op is Ops.STORE)
         return sink.substitute({stored: stored.src[0].store(const(True, boolean))})
 
-    monkeypatch.setattr(pipeline, "PASSES", [PASSES[0], Pass("sabotage", breaks), *PASSES[1:]])
+    monkeypatch.setattr(pipeline, "PASSES", [PASSES[0], Pass("sabotage", "", breaks), *PASSES[1:]])
     sink = kernel(store(load(there) + 1))
     with Context(SPEC=1), pytest.raises(SpecError, match="kernel after 'sabotage': this STORE breaks the law"):
         pipeline.linear_uops(sink, CRenderer(32, 16))
