@@ -1,0 +1,216 @@
+"""What users of lazy engines report, a test a line: the right value is given, or plain.
+
+Every value is asked for on each CPU path with its inputs in memory, and once more with constants as inputs, which the
+engine folds. Expected values are IEEE 754's, numpy's, or plain arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from linear import BACKENDS
+
+from tensor_engine import Tensor, dtypes
+from tensor_engine.dtype import DType
+from tensor_engine.helpers import Context
+
+INF, NAN = math.inf, math.nan
+Maker = Callable[..., Tensor]
+on_cpu = pytest.mark.parametrize("path", ["CPU:LLVM", "CPU:C"])
+
+
+@pytest.fixture(params=[*BACKENDS, "folded"])
+def given(request: pytest.FixtureRequest) -> Iterator[Maker]:
+    """Makes the inputs: `given(value or list, dtype)`, in memory of a device or of constants."""
+    if request.param == "folded":
+        yield constants
+        return
+    with Context(DEV=request.param):
+        yield lambda values, dtype=None: Tensor(values, dtype=dtype).realize()
+
+
+def constants(values: float | list[float], dtype: DType | None = None) -> Tensor:
+    """The values without memory, for the engine to fold."""
+    if not isinstance(values, list):
+        return Tensor(values, dtype=dtype)
+    rows = [Tensor(value, dtype=dtype or dtypes.from_py(*values)).reshape(1) for value in values]
+    return rows[0].cat(*rows[1:]) if len(rows) > 1 else rows[0]
+
+
+# ---- values ---------------------------------------------------------------------------------------------------------
+
+
+def test_max_of_1_and_nan_is_nan(given: Maker) -> None:
+    for numbers in ([1.0, NAN], [NAN, 1.0], [-INF, NAN, INF]):
+        assert math.isnan(given(numbers).max().item())
+        assert math.isnan(given(numbers).min().item())
+
+
+def test_argmax_of_nan_and_3_is_0_as_in_numpy(given: Maker) -> None:
+    for numbers in ([NAN, 3.0], [3.0, NAN], [NAN, NAN], [-INF, NAN, INF]):
+        assert given(numbers).argmax().item() == np.argmax(numbers)
+        assert given(numbers).argmin().item() == np.argmin(numbers)
+
+
+def test_inf_times_0_and_inf_minus_inf_and_0_by_0_are_nan(given: Maker) -> None:
+    inf, zero = given(INF), given(0.0)
+    for value in (inf * 0, inf * zero, 0 * inf, inf - inf, inf + -inf, zero / zero, zero / 0, inf / inf, NAN * zero):
+        assert math.isnan(value.item())
+    assert math.isnan((inf * 0 + 1).item()) and math.isnan((given(NAN) - given(NAN)).item())
+
+
+def test_nan_does_not_compare(given: Maker) -> None:
+    nan = given(NAN)
+    assert [(nan == nan).item(), (nan < nan).item(), (nan <= nan).item(), (nan >= nan).item()] == [False] * 4
+    assert (nan != nan).item()
+
+
+def test_1_floor_divided_by_0_is_0_and_does_not_end_the_process(given: Maker) -> None:
+    for dtype in (dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.uint64):
+        one, zero = given([1], dtype), given([0], dtype)
+        assert [(one // zero).item(), (one % zero).item(), (one // 0).item(), (one % 0).item()] == [0] * 4
+
+
+def test_the_smallest_integer_by_minus_1_wraps(given: Maker) -> None:
+    for dtype in dtypes.sints:
+        least, minus_one = given([dtype.min], dtype), given([-1], dtype)
+        assert (least // minus_one).item() == (least // -1).item() == dtype.min
+        assert (least % minus_one).item() == (least % -1).item() == 0
+
+
+def test_3_to_the_19_is_1162261467_in_int32(given: Maker) -> None:
+    three, nineteen = given([3], dtypes.int32), given([19], dtypes.int32)
+    assert (three**19).item() == (three**nineteen).item() == (3**nineteen).item() == 1162261467
+    assert (three**19).dtype is dtypes.int32
+
+
+def test_numbers_out_of_range_become_the_same_uint8_everywhere(given: Maker) -> None:
+    """dtype.float_to_int: cut towards zero, then wrapped."""
+    assert given([-1.0, -2.5, 256.0, 300.0]).cast(dtypes.uint8).tolist() == [255, 254, 0, 44]
+    assert given([-1, -2, 256, 300]).cast(dtypes.uint8).tolist() == [255, 254, 0, 44]
+
+
+def test_2147483646_as_float_becomes_the_same_int32_everywhere(given: Maker) -> None:
+    """As float32 it is 2**31, which no int32 holds; as float64 it is itself."""
+    assert given([2147483646.0], dtypes.float32).cast(dtypes.int32).item() == -(2**31)
+    assert given([2147483646.0], dtypes.float64).cast(dtypes.int32).item() == 2147483646
+
+
+def test_nan_becomes_the_same_int_everywhere(given: Maker) -> None:
+    """dtype.float_to_int: the minimum of the integer type that the cast goes through."""
+    expected = {d: 0 if d.bits < 32 or d.kind == "u" else -(2 ** (d.bits - 1)) for d in dtypes.ints}
+    found = {d: [given([x]).cast(d).item() for x in (NAN, INF, -INF)] for d in dtypes.ints}
+    assert found == {d: [value] * 3 for d, value in expected.items()}
+
+
+def test_110_by_55_is_2(given: Maker) -> None:
+    for dtype in (dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.int64, *dtypes.floats):
+        a, b = given([110], dtype), given([55], dtype)
+        assert (a // b).item() == (a // 55).item() == 2
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.int32, dtypes.float32], ids=str)
+def test_floor_division_and_modulo_over_all_sign_pairs(given: Maker, dtype: DType) -> None:
+    cases = [(a, b) for a in (-7, -6, 0, 7) for b in (-3, 1, 3)]
+    x, y = given([a for a, _ in cases], dtype), given([b for _, b in cases], dtype)
+    assert (x // y).tolist() == [a // b for a, b in cases]
+    assert (x % y).tolist() == [a % b for a, b in cases]
+    numbers = given([-7, -6, 0, 7], dtype)
+    for divisor in (-4, 3):  # a constant divisor takes another way
+        assert (numbers // divisor).tolist() == [a // divisor for a in (-7, -6, 0, 7)]
+        assert (numbers % divisor).tolist() == [a % divisor for a in (-7, -6, 0, 7)]
+
+
+def test_sine_of_39800_in_float64(given: Maker) -> None:
+    assert given([39800.0], dtypes.float64).sin().item() == pytest.approx(math.sin(39800), rel=4e-16, abs=0)
+
+
+@pytest.mark.parametrize("path", BACKENDS)
+def test_half_randn_has_no_inf(path: str) -> None:
+    count = 2_000_000 if path != "PYTHON" else 2_000
+    with Context(DEV=path):
+        Tensor.manual_seed(0)
+        found = Tensor.randn(count, dtype=dtypes.float16).numpy()
+    assert found.dtype == np.float16 and np.isfinite(found).all()
+    assert abs(found.astype(np.float64).std() - 1) < 0.05
+
+
+def test_half_mean_of_60000s_and_half_variance_of_0_and_400(given: Maker) -> None:
+    many = given([60000.0], dtypes.float16).expand(1000).contiguous()
+    assert many.mean().item() == np.float16(60000)
+    wide = given([0.0, 400.0], dtypes.float16).expand(1000, 2).contiguous()
+    assert wide.var(correction=0).item() == 40000
+
+
+def test_uint64_and_int64_meet_in_float32(given: Maker) -> None:
+    """The documented dtype (dtype.py): there is no integer type for both, and JAX's lattice says float32."""
+    result = given([2], dtypes.uint64) + given([-3], dtypes.int64)
+    assert result.dtype is dtypes.float32 and result.tolist() == [-1]
+
+
+@on_cpu
+def test_cumsum_of_1022_ones_and_its_gradient(path: str) -> None:
+    with Context(DEV=path):
+        ones = Tensor.ones(1022).contiguous()
+        np.testing.assert_array_equal(ones.cumsum().sum().gradient(ones)[0].numpy(), np.arange(1022, 0, -1))
+        np.testing.assert_array_equal(ones.cumsum().numpy(), np.arange(1, 1023))
+
+
+def test_gradient_of_the_product_of_0_2_3_is_6_0_0(given: Maker) -> None:
+    x = given([0.0, 2.0, 3.0])
+    assert x.prod().gradient(x)[0].tolist() == [6, 0, 0]
+
+
+def test_gradient_of_a_root_that_was_not_chosen_is_0(given: Maker) -> None:
+    x = given([0.0, 4.0, -1.0])
+    assert (x > 0).where(x.sqrt(), 0).sum().gradient(x)[0].tolist() == [0, 0.25, 0]
+
+
+def test_gradient_of_the_largest_of_70000_halves_is_not_0(given: Maker) -> None:
+    x = given(1.0, dtypes.float16).expand(70_000 if given is constants else 3_000).contiguous()
+    gradient = x.max().gradient(x)[0].numpy()
+    np.testing.assert_allclose(gradient, np.full(x.shape, 1 / x.shape[0]), rtol=0.01)
+
+
+@on_cpu
+def test_gradient_of_the_largest_of_70000_halves_in_memory_is_not_0(path: str) -> None:
+    with Context(DEV=path):
+        x = Tensor(np.ones(70_000, np.float16)).realize()
+        x.max().backward()
+        assert x.grad is not None
+        np.testing.assert_allclose(x.grad.numpy(), np.full(70_000, 1 / 70_000), rtol=0.01)
+
+
+def test_a_kernel_index_beyond_two_to_the_31(given: Maker) -> None:
+    """Of 2**34 values that are repeated, not stored, some far behind; and numbers counted up to there."""
+    rows = given(list(range(7)), dtypes.int32)
+    far = rows.expand(2**34 // 7, 7).flatten()[2**33 + 1 : 2**33 + 9]
+    assert far.tolist() == [n % 7 for n in range(2**33 + 1, 2**33 + 9)]
+    counted = Tensor.arange(2**34, dtype=dtypes.int64)[2**33 :: 2**32]
+    assert (counted + given(1, dtypes.int64)).tolist() == [2**33 + 1, 2**33 + 2**32 + 1]
+
+
+@pytest.mark.slow
+@on_cpu
+def test_memory_beyond_two_to_the_31(path: str) -> None:
+    with Context(DEV=path):
+        x = Tensor.full((2**31 + 64,), 3, dtype=dtypes.uint8).contiguous().realize()
+        x[2**31 + 5 : 2**31 + 7] = 9
+        assert x[-64:].tolist() == [3] * 5 + [9] * 2 + [3] * 57
+        assert x.max().item() == 9
+
+
+def test_division_by_zero_does_not_loop_the_rewriter(given: Maker) -> None:
+    x, zero = given([5, -5], dtypes.int32), given([0, 0], dtypes.int32)
+    assert ((x // zero) // zero).tolist() == [0, 0]
+    assert (((x * 0) // 0) % 0 + x // (x - x)).tolist() == [0, 0]
+    assert ((x // 0) * 0 + (x % 0) // 0).tolist() == [0, 0]
+    counted = Tensor.arange(2, dtype=dtypes.int32)  # an index, which the simplifier knows the bounds of
+    assert ((counted // 0) + (counted % 0) + (counted + x * 0) // 0).tolist() == [0, 0]
+    y = given([5.0, -5.0, 0.0])
+    np.testing.assert_array_equal((y / 0).numpy(), [INF, -INF, NAN])
+    np.testing.assert_array_equal((y / (y - y)).numpy(), [INF, -INF, NAN])
+    np.testing.assert_array_equal((1 / (y * 0)).numpy(), [INF, -INF, INF])
