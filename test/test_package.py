@@ -25,7 +25,7 @@ FLOORS = (
     {"dtype"},
     {"uop", "mixin"},
     {"codegen", "schedule", "renderer", "runtime", "device"},
-    {"engine", "tensor"},
+    {"engine", "from_data", "tensor"},
     {"nn"},
     {"perception"},
     {"cli"},
