@@ -7,6 +7,7 @@ which only the device's own allocator and programs understand: an address on the
 from __future__ import annotations
 
 import importlib
+import itertools
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -139,41 +140,47 @@ class LRUAllocator(Allocator):
             self.free_now(opaque, nbytes)
 
 
+class Parameter(NamedTuple):
+    """An argument that a frame program takes from its parameters, which may be set before each run."""
+
+    number: int
+
+
 class KernelCall(NamedTuple):
     """A kernel with its arguments: memory handles and the values of its variables."""
 
     program: Program
-    buffers: tuple[Opaque, ...]
-    vals: tuple[int, ...] = ()
+    buffers: tuple[Opaque | Parameter, ...]
+    vals: tuple[int | Parameter, ...] = ()
 
 
 class FrameProgram:
     """Kernels with their arguments, run in order by one call. This one loops in Python; devices have better ones.
 
-    The memory belongs to the caller. Arguments must not be changed while the program runs.
+    The memory belongs to the caller. Parameters must not be set while the program runs.
     """
 
-    def __init__(self, calls: Sequence[KernelCall]):
-        self.programs = [call.program for call in calls]
-        self.buffers = [list(call.buffers) for call in calls]
-        self.vals = [call.vals for call in calls]
+    def __init__(self, calls: Sequence[KernelCall], parameters: Sequence[Opaque] = ()):
+        """`parameters`: their first values, memory handles or values of variables. Raises IndexError for a call that
+        asks for others."""
+        self.calls = list(calls)
+        self.parameters = list(parameters)
+        arguments = [argument for call in calls for argument in (*call.buffers, *call.vals)]
+        for number in {argument.number for argument in arguments if isinstance(argument, Parameter)}:
+            if not 0 <= number < len(parameters):
+                raise IndexError(f"a kernel asks for parameter {number} of {len(parameters)}")
 
     def __call__(self) -> None:
         """Run all kernels."""
-        for program, buffers, vals in zip(self.programs, self.buffers, self.vals):
-            program(*buffers, vals=vals)
+        for program, buffers, vals in self.calls:
+            program(*self._filled(buffers), vals=self._filled(vals))
 
-    def set_buffer(self, call: int, position: int, opaque: Opaque) -> None:
-        """Give kernel number `call` other memory at a position among its buffers. Raises IndexError."""
-        if not (0 <= call < len(self.buffers) and 0 <= position < len(self.buffers[call])):
-            raise IndexError(f"there is no buffer {position} of call {call}")
-        self.buffers[call][position] = opaque
+    def set(self, parameter: int, value: Opaque) -> None:
+        """Give a parameter another value. Raises IndexError."""
+        self.parameters[parameter] = value
 
-    def set_vals(self, call: int, vals: tuple[int, ...]) -> None:
-        """Give kernel number `call` other values of its variables. Raises ValueError unless there are as many."""
-        if len(vals) != len(self.vals[call]):
-            raise ValueError(f"kernel {self.programs[call].name} has {len(self.vals[call])} variables, not {len(vals)}")
-        self.vals[call] = vals
+    def _filled(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([self.parameters[a.number] if isinstance(a, Parameter) else a for a in arguments])
 
 
 class DeviceRuntime(ABC):
@@ -196,9 +203,9 @@ class DeviceRuntime(ABC):
     def load(self, name: str, binary: bytes) -> Program:
         """A compiled kernel, ready to be called."""
 
-    def link(self, calls: Sequence[KernelCall]) -> FrameProgram:
-        """The kernels as one program that is started with one call."""
-        return FrameProgram(calls)
+    def link(self, calls: Sequence[KernelCall], parameters: Sequence[Opaque] = ()) -> FrameProgram:
+        """The kernels as one program that is started with one call, and the first values of its parameters."""
+        return FrameProgram(calls, parameters)
 
     def synchronize(self) -> None:  # noqa: B027 (where a launch waits for its end, there is nothing to do)
         """Return when everything that was launched has run."""
@@ -268,9 +275,12 @@ class Buffer:
     that alive and frees nothing.
     """
 
-    __slots__ = ("device", "size", "dtype", "nbytes", "base", "start", "owner", "_opaque", "__weakref__")
+    __slots__ = ("number", "device", "size", "dtype", "nbytes", "base", "start", "owner", "_opaque", "__weakref__")
+
+    numbers = itertools.count()
 
     def __init__(self, device: str, size: int, dtype: DType, *, base: Buffer | None = None, start: int = 0):
+        self.number = next(Buffer.numbers)  # tells which of two was made first
         self.device, self.size, self.dtype = device, size, dtype
         self.nbytes = size * dtype.itemsize
         self.base, self.start = base, start

@@ -101,20 +101,20 @@ def cache_dir() -> Path:
 # ---- counters ---------------------------------------------------------------------------------------------------
 
 
-class GlobalCounters:
+class Counters:
     """What has run since `reset()`: kernels, arithmetic operations, bytes moved, seconds; and memory in use."""
 
-    kernel_count = 0
-    global_ops = 0
-    global_mem = 0
-    time_sum_s = 0.0
-    mem_used = 0
+    def __init__(self) -> None:
+        self.mem_used = 0
+        self.reset()
 
-    @staticmethod
-    def reset() -> None:
+    def reset(self) -> None:
         """Set all but the memory in use to zero."""
-        GlobalCounters.kernel_count = GlobalCounters.global_ops = GlobalCounters.global_mem = 0
-        GlobalCounters.time_sum_s = 0.0
+        self.kernel_count = self.global_ops = self.global_mem = 0
+        self.time_sum_s = 0.0
+
+
+GlobalCounters = Counters()
 
 
 # ---- small functions --------------------------------------------------------------------------------------------

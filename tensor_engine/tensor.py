@@ -55,7 +55,8 @@ class Tensor(random.RandomMixin):
         tensor = cls.__new__(cls)
         tensor.uop, tensor.is_param, tensor.grad = uop, True, None
         alive.add(weakref.ref(tensor, alive.discard))
-        provenance.record(uop)
+        if "provenance" not in uop.__dict__:
+            provenance.record(uop)
         return tensor
 
     @classmethod

@@ -16,8 +16,7 @@ from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
-# the memory behind each BUFFER, and the BUFFER behind each node that was realized; both live as long as their keys
-buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
+# the BUFFER behind each node that was realized; it lives as long as the node
 realized: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
 
 
@@ -39,9 +38,6 @@ class Observers(threading.local):
     def __iter__(self) -> Iterator[Callable[[Launch], None]]:
         return iter(self.entries)
 
-    def __bool__(self) -> bool:
-        return bool(self.entries)
-
     def append(self, observe: Callable[[Launch], None]) -> None:
         """From now on `observe` is told."""
         self.entries.append(observe)
@@ -55,19 +51,25 @@ observers = Observers()
 
 
 def attach(node: UOp, buffer: Buffer) -> UOp:
-    """Give a BUFFER node its memory."""
-    buffers[node] = buffer
+    """Give a BUFFER node its memory, which lives as long as the node."""
+    node.__dict__["memory"] = buffer
     return node
+
+
+def attached(node: UOp) -> Buffer | None:
+    """The memory of a BUFFER node, if it was given any."""
+    return node.__dict__.get("memory")
 
 
 def buffer_of(node: UOp) -> Buffer:
     """The memory of a BUFFER, or of the BUFFER below a chain of reshapes. It may not be filled yet."""
-    base = node.base
+    base = node if node.op is Ops.BUFFER else node.base
     if base.op is not Ops.BUFFER:
         raise ValueError(f"{base.op} has no memory of its own; realize it first")
-    found = buffers.get(base)
+    found = attached(base)
     if found is None:
-        found = buffers[base] = Buffer(base.arg.device, base.arg.size, base.dtype)
+        found = Buffer(base.arg.device, base.arg.size, base.dtype)
+        attach(base, found)
     return found
 
 
@@ -133,7 +135,7 @@ def run(roots: list[UOp]) -> None:
 
 def already_used(linear: UOp) -> list[UOp]:
     """Buffers that have memory before the run."""
-    return [buffer for step in linear.src for buffer in step.src if buffer in buffers]
+    return [buffer for step in linear.src for buffer in step.src if attached(buffer) is not None]
 
 
 def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:

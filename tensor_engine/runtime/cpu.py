@@ -117,5 +117,5 @@ class CPURuntime(DeviceRuntime):
     def load(self, name: str, binary: bytes) -> CPUProgram:
         return CPUProgram(name, binary)
 
-    def link(self, calls: Sequence[KernelCall]) -> FrameProgram:
-        return NativeFrameProgram(calls)
+    def link(self, calls: Sequence[KernelCall], parameters: Sequence[int] = ()) -> FrameProgram:
+        return NativeFrameProgram(calls, parameters)

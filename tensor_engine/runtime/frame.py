@@ -1,20 +1,21 @@
 """Many kernels in one native call: what a captured program becomes on the CPU.
 
-A table holds every argument of every call; a second one says, for each call, which function it is and where its
-arguments begin. A native loop walks it, without Python between the kernels and without Python's lock.
+A table holds, for every argument of every call, the address of the word with its value: a word of its own, or that of a
+parameter, which other calls may share. A second table says, for each call, which function it is and where its arguments
+begin. A native loop walks it, without Python between the kernels and without Python's lock.
 """
 from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 from collections.abc import Sequence
+from typing import Any
 
-from tensor_engine.device import FrameProgram, KernelCall
+from tensor_engine.device import FrameProgram, KernelCall, Parameter
 from tensor_engine.runtime.elf import LoadedObject
 from tensor_engine.runtime.llvm import LLVMCompiler
 
-# struct { void (*trampoline)(void *function, int64_t *arguments); void *function; int64_t *arguments; } calls[count];
+# struct { void (*trampoline)(void *function, int64_t **arguments); void *function; int64_t **arguments; } calls[count];
 WALK = """\
 define void @walk(ptr %calls, i64 %count) nounwind {
 entry:
@@ -40,9 +41,12 @@ exit:
 
 
 def trampoline_text(arity: int) -> str:
-    """A function that calls another one with `arity` arguments from memory. Pointers and integers go the same way."""
+    """A function that calls another one with `arity` arguments, given where they are. Pointers and integers go the same
+    way."""
     loads = [
-        f"  %at{i} = getelementptr i64, ptr %arguments, i64 {i}\n  %a{i} = load i64, ptr %at{i}" for i in range(arity)
+        f"  %at{i} = getelementptr ptr, ptr %arguments, i64 {i}\n  %w{i} = load ptr, ptr %at{i}\n"
+        f"  %a{i} = load i64, ptr %w{i}"
+        for i in range(arity)
     ]
     arguments = ", ".join(f"i64 %a{i}" for i in range(arity))
     return "\n".join([
@@ -65,36 +69,43 @@ def _trampoline(arity: int) -> int:
     return _load(trampoline_text(arity))["trampoline"]
 
 
+Words = Any  # an array of 64-bit words that native code reads
+
+
+def _words(values: Sequence[int]) -> Words:
+    return (ctypes.c_int64 * max(len(values), 1))(*values)
+
+
 class NativeFrameProgram(FrameProgram):
     """Kernels whose programs have an `address`, run by one native call."""
 
-    def __init__(self, calls: Sequence[KernelCall]):
-        super().__init__(calls)
-        arguments = [[*call.buffers, *call.vals] for call in calls]
-        self.arities = [len(a) for a in arguments]
-        self.starts = [0, *itertools.accumulate(self.arities)]
-        flat = [value for a in arguments for value in a]
-        self.arguments = (ctypes.c_int64 * max(len(flat), 1))(*flat)
-        self.table = (ctypes.c_uint64 * max(3 * len(calls), 1))(*self._entries())
+    def __init__(self, calls: Sequence[KernelCall], parameters: Sequence[int] = ()):
+        super().__init__(calls, parameters)
+        self.words = _words(parameters)
+        arguments = [argument for call in calls for argument in (*call.buffers, *call.vals)]
+        self.constants = _words([0 if isinstance(argument, Parameter) else argument for argument in arguments])
+        self.arguments = _words([self._address(*numbered) for numbered in enumerate(arguments)])
+        self.table = _words(self._entries())
         walk = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_load(WALK)["walk"])
         table, count = ctypes.c_void_p(ctypes.addressof(self.table)), ctypes.c_int64(len(calls))
         self._run = functools.partial(walk, table, count)
 
+    def _address(self, number: int, argument: int | Parameter) -> int:
+        if isinstance(argument, Parameter):
+            return ctypes.addressof(self.words) + 8 * argument.number
+        return ctypes.addressof(self.constants) + 8 * number
+
     def _entries(self) -> list[int]:
         entries: list[int] = []
-        for program, arity, start in zip(self.programs, self.arities, self.starts):
-            function = program.address  # type: ignore[attr-defined]
-            entries += [_trampoline(arity), function, ctypes.addressof(self.arguments) + 8 * start]
+        start = ctypes.addressof(self.arguments)
+        for program, buffers, vals in self.calls:
+            arity = len(buffers) + len(vals)
+            entries += [_trampoline(arity), program.address, start]  # type: ignore[attr-defined]
+            start += 8 * arity
         return entries
 
     def __call__(self) -> None:
         self._run()
 
-    def set_buffer(self, call: int, position: int, opaque: int) -> None:
-        super().set_buffer(call, position, opaque)
-        self.arguments[self.starts[call] + position] = opaque
-
-    def set_vals(self, call: int, vals: tuple[int, ...]) -> None:
-        super().set_vals(call, vals)
-        first = self.starts[call] + len(self.buffers[call])
-        self.arguments[first : first + len(vals)] = list(vals)
+    def set(self, parameter: int, value: int) -> None:
+        self.words[parameter] = value

@@ -15,6 +15,8 @@ from linear import BACKENDS
 from tensor_engine import Context, GlobalCounters, Tensor, TinyJit, dtypes
 from tensor_engine.engine import program
 from tensor_engine.engine.jit import JitError
+from tensor_engine.engine.realize import buffer_of
+from tensor_engine.uop.uop import UOp
 
 
 def vector(*values: float) -> Tensor:
@@ -60,6 +62,62 @@ def test_results_of_different_calls_keep_their_values() -> None:
     jit = TinyJit(lambda x: x * 10)
     results = [jit(vector(i, i + 1)) for i in range(6)]
     assert [r.tolist() for r in results] == [[10 * i, 10 * i + 10] for i in range(6)]
+
+
+HOLDERS = {
+    "the tensor": lambda result: result,
+    "its node": lambda result: result.uop,
+    "what its node is a view of": lambda result: result.uop.base,
+    "a view": lambda result: result[1:],
+    "a reshaped view": lambda result: result.flatten()[1:],
+    "a value yet to be computed": lambda result: result * 2,
+    "its bytes": lambda result: result.data(),
+    "its buffer": lambda result: buffer_of(result.uop),
+    "a part of its buffer": lambda result: buffer_of(result.uop).view(1, result.dtype, 4),
+    "the tensor after an assignment": lambda result: result.assign(result + 1).realize(),
+    "a detached tensor": lambda result: result.detach(),
+}
+
+
+def value_of(held: Any) -> list[Any]:
+    """What whoever holds this sees."""
+    if isinstance(held, UOp):
+        held = Tensor.from_uop(held)
+    if isinstance(held, memoryview):
+        return np.frombuffer(held, np.float32).tolist()
+    return held.numpy().ravel().tolist()
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
+@pytest.mark.parametrize("shape", [(4,), (2, 2)], ids=str)
+def test_memory_of_results_is_used_again_only_if_nobody_knows_it(hold: Any, shape: tuple[int, ...]) -> None:
+    jit = TinyJit(lambda x: x * 10)
+    inputs = [Tensor(np.full(shape, i, np.float32)) for i in range(20)]
+    kept, expected = [], []
+    for x in inputs:
+        kept.append(hold(jit(x)))
+        expected.append(value_of(hold((x * 10).realize())))
+        jit(x + 100)  # nobody keeps this one
+    assert [value_of(held) for held in kept] == expected
+
+
+def test_a_value_computed_from_a_result_is_not_taken_for_that_of_another_call() -> None:
+    jit = TinyJit(lambda x: (x * 10, x - 1))
+    for i in range(8):
+        ten, less = jit(vector(i, i + 1))
+        assert (ten + less).tolist() == [11 * i - 1, 11 * i + 10]
+        assert (less * ten).sum().item() == 10 * i * (i - 1) + 10 * (i + 1) * i
+
+
+def test_dropped_results_leave_their_memory_to_later_calls() -> None:
+    jit = captured(lambda x: x + 1, vector(1, 2))
+    x = vector(5, 6)
+    for call in range(8):
+        result = jit(x)
+        if call == 2:
+            made = {id(memory) for memory in jit.captured.results.kept}
+    assert result.tolist() == [6, 7]
+    assert {id(memory) for memory in jit.captured.results.kept} == made and len(made) <= 3
 
 
 def test_a_result_and_a_part_of_it() -> None:
@@ -216,6 +274,39 @@ def test_state_outside_is_updated() -> None:
     assert state.item() == 15
 
 
+def test_what_was_computed_from_state_is_not_taken_for_its_next_value() -> None:
+    state = vector(1, 2).realize()
+    jit = TinyJit(lambda x: state.assign(state + x).realize())
+    doubles = []
+    for i in range(1, 8):
+        jit(vector(1, 1))
+        doubled = state * 2  # one node for all calls, were the state's node the same
+        doubles.append(doubled.realize())
+        if i % 3 == 0:
+            doubles.clear()
+        assert doubled.tolist() == [2 * (1 + i), 2 * (2 + i)]
+
+
+def test_an_input_that_is_no_memory_is_assigned_to() -> None:
+    jit = TinyJit(lambda x: x.assign(x + 1).realize())
+    for i in range(5):
+        number, computed = Tensor(float(i)), vector(i, i) * 2
+        assert jit(number).item() == i + 1 and number.item() == i + 1
+        if i == 0:
+            both = TinyJit(lambda x: x.assign(x + 1).realize())
+        both(computed)
+        assert computed.tolist() == [2 * i + 1] * 2
+
+
+def test_what_was_computed_from_an_input_is_not_taken_for_its_next_value() -> None:
+    jit = TinyJit(lambda x: x.assign(x + 1).realize())
+    x = vector(0, 10).realize()
+    for i in range(6):
+        doubled = (x * 2).realize()
+        assert doubled.tolist() == [2 * i, 20 + 2 * i]
+        jit(x)
+
+
 def test_state_that_is_only_written_is_updated_even_if_it_is_returned() -> None:
     last = vector(0).realize()
     jit = TinyJit(lambda x: last.assign(x * 2).realize())
@@ -341,7 +432,7 @@ def test_ten_thousand_calls_do_not_grow() -> None:
     jit = TinyJit(lambda x: (x * 2 + 1).sum())
     x = Tensor(np.ones(1000, np.float32)).realize()
     for _ in range(1000):
-        jit(x)
+        y = jit(x)
     gc.collect()
     used, resident = GlobalCounters.mem_used, resident_kib()
     for _ in range(10_000):

@@ -29,3 +29,23 @@ def test_a_capture_has_no_kernels_of_other_threads() -> None:
     thread.join()
     assert fast.captured is not None
     assert len(fast.captured.launches) == 2
+
+
+def test_threads_may_replay_one_capture() -> None:
+    fast = TinyJit(lambda x: ((x + 1).contiguous() * 2).contiguous() - x)
+    for _ in range(2):
+        fast(Tensor([0.0] * 1000))
+    failures = []
+
+    def work(start: int) -> None:
+        for number in range(start, start + 200):
+            result = fast(Tensor([float(number)] * 1000))
+            if set(result.tolist()) != {number + 2.0}:
+                failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(1000 * i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linear import Compiled, Kernel
 
-from tensor_engine.device import Buffer, Device, KernelCall
+from tensor_engine.device import Buffer, Device, KernelCall, Parameter
 from tensor_engine.dtype import dtypes
 from tensor_engine.runtime.frame import NativeFrameProgram
 from tensor_engine.uop.op import Ops
@@ -73,18 +73,26 @@ def test_kernels_run_in_order(backend):
 
 
 @on_every_device
-def test_arguments_can_be_changed_between_runs(backend):
+def test_parameters_can_be_set_between_runs(backend):
     program = Compiled(weighted_sum(2, 2), backend).program
     first, second, other = memory = buffers_of(backend, [1, 10, 1000])
-    frame = Device[backend].link([KernelCall(program, handles(memory[:2]), (1, 2))] * 2)
-    frame.set_buffer(1, 1, other.opaque)
-    frame.set_vals(1, (7, 0))
+    calls = [
+        KernelCall(program, handles(memory[:2]), (1, 2)),
+        KernelCall(program, (Parameter(0), other.opaque), (Parameter(1), 0)),
+        KernelCall(program, (other.opaque, Parameter(0)), (Parameter(1), Parameter(1))),
+    ]
+    frame = Device[backend].link(calls, [first.opaque, 7])
     frame()
-    after_one = expected([1, 10], (1, 2))
-    assert first.numpy()[0] == expected([after_one, 1000], (7, 0))
-    frame.set_buffer(1, 0, second.opaque)
+    after = expected([expected([1, 10], (1, 2)), 1000], (7, 0))
+    assert [m.numpy()[0] for m in memory] == [after, 10, expected([1000, after], (7, 7))]
+    frame.set(0, second.opaque)
+    frame.set(1, -5)
+    before = [m.numpy()[0] for m in memory]
     frame()
-    assert second.numpy()[0] == expected([10, 1000], (7, 0))
+    first_after = expected([before[0], before[1]], (1, 2))
+    second_after = expected([before[1], before[2]], (-5, 0))
+    assert [m.numpy()[0] for m in memory[:2]] == [first_after, second_after]
+    assert other.numpy()[0] == expected([before[2], second_after], (-5, -5))
 
 
 @on_every_device
@@ -93,21 +101,13 @@ def test_no_kernels_at_all(backend):
 
 
 @on_every_device
-@pytest.mark.parametrize("call,position", [(1, 0), (0, 1), (0, 2), (-1, 0), (0, -1)])
-def test_an_argument_that_is_not_there(backend, call, position):
+def test_a_parameter_that_is_not_there(backend):
     program = Compiled(weighted_sum(1, 1), backend).program
-    memory = buffers_of(backend, [1])
-    frame = Device[backend].link([KernelCall(program, handles(memory), (1,))])
+    frame = Device[backend].link([KernelCall(program, (Parameter(0),), (1,))], handles(buffers_of(backend, [1])))
     with pytest.raises(IndexError):
-        frame.set_buffer(call, position, memory[0].opaque)
-
-
-@on_every_device
-def test_vals_must_be_as_many_as_there_are(backend):
-    program = Compiled(weighted_sum(1, 1), backend).program
-    frame = Device[backend].link([KernelCall(program, handles(buffers_of(backend, [1])), (1,))])
-    with pytest.raises(ValueError, match="1 variable"):
-        frame.set_vals(0, (1, 2))
+        frame.set(1, 5)
+    with pytest.raises(IndexError, match="parameter 1 of 1"):
+        Device[backend].link([KernelCall(program, (Parameter(1),), (1,))], [0])
 
 
 def test_the_cpu_has_a_native_one_that_keeps_its_programs():

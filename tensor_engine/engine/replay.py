@@ -1,0 +1,77 @@
+"""Captured launches, run again in as few native calls as possible, with other memory in some places."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensor_engine.device import Buffer, Device, FrameProgram, KernelCall, Parameter
+from tensor_engine.engine import realize
+from tensor_engine.engine.realize import Launch
+from tensor_engine.helpers import DEBUG, GlobalCounters
+
+
+class Replay:
+    """Launches in order. `places` is the memory in the launches that other memory takes the place of."""
+
+    def __init__(self, launches: list[Launch], places: list[Buffer]):
+        self.launches, self.places = launches, places
+        self.steps = [(self._link(run), run) for run in runs_of(launches)]
+        self.linked_kernels = sum(len(run) for program, run in self.steps if program is not None)
+
+    def place(self, number: int, buffer: Buffer) -> None:
+        """Put memory into a place."""
+        for program, launches in self.steps:
+            if program is not None and device_of(launches) == buffer.device:
+                program.set(number, buffer.opaque)
+
+    def run(self, memory: Callable[[], list[Buffer]]) -> None:
+        """Launch everything; one by one inside another capture, which has to see it. `memory()`: what is in the places
+        now."""
+        if realize.observers.entries:
+            return self._run_each(self.launches, memory())
+        for program, launches in self.steps:
+            if program is None:
+                self._run_each(launches, memory())
+            else:
+                program()
+        GlobalCounters.kernel_count += self.linked_kernels
+
+    def _link(self, launches: list[Launch]) -> FrameProgram | None:
+        """Launches that can be one native call, unless DEBUG wants to see every kernel."""
+        if DEBUG >= 1 or launches[0].kernel is None:
+            return None
+        device = device_of(launches)
+        parameters = [buffer.opaque if buffer.device == device else 0 for buffer in self.places]
+        return Device[device].link([self._call(launch) for launch in launches], parameters)
+
+    def _call(self, launch: Launch) -> KernelCall:
+        assert launch.kernel is not None, "a copy is no kernel"
+        numbers = {id(buffer): Parameter(number) for number, buffer in enumerate(self.places)}
+        arguments = tuple(numbers.get(id(buffer), buffer.opaque) for buffer in launch.buffers)
+        return KernelCall(launch.kernel.program, arguments, launch.vals)
+
+    def _run_each(self, launches: list[Launch], memory: list[Buffer]) -> None:
+        now = {id(place): buffer for place, buffer in zip(self.places, memory)}
+        for launch in launches:
+            buffers = tuple(now.get(id(buffer), buffer) for buffer in launch.buffers)
+            realize.run_launch(launch._replace(buffers=buffers))
+
+
+def runs_of(launches: list[Launch]) -> list[list[Launch]]:
+    """Consecutive launches that can be linked: kernels on one device. Copies go together, too."""
+    runs: list[list[Launch]] = []
+    for launch in launches:
+        if runs and kind_of(runs[-1][-1]) == kind_of(launch):
+            runs[-1].append(launch)
+        else:
+            runs.append([launch])
+    return runs
+
+
+def kind_of(launch: Launch) -> str:
+    """Launches of one kind can be linked."""
+    return "copy" if launch.kernel is None else launch.buffers[0].device
+
+
+def device_of(launches: list[Launch]) -> str:
+    """The device of kernels that can be linked."""
+    return launches[0].buffers[0].device
