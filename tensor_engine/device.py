@@ -6,6 +6,7 @@ which only the device's own allocator and programs understand: an address on the
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import threading
@@ -254,6 +255,7 @@ class _Devices:
             return self.opened[device]
 
     @staticmethod
+    @functools.lru_cache(maxsize=64)
     def _parse(name: str) -> tuple[str, str]:
         device, _, renderer = name.upper().partition(":")
         if device not in DEVICES or (renderer and renderer not in RENDERERS[device]):
@@ -390,6 +392,10 @@ class Buffer:
         array = np.frombuffer(self.as_memoryview(), dtype=numpy_dtype(self.dtype), count=self.size)
         return _View(array, self).array()
 
+    def array(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The elements in an array of their own, in this shape. bfloat16 comes as its bits, too."""
+        return np.ndarray(shape, numpy_dtype(self.dtype), self.as_memoryview()).copy()
+
 
 class _View:
     """Makes an array that keeps a buffer alive: numpy holds on to what gave it the memory."""
@@ -403,6 +409,7 @@ class _View:
         return np.asarray(self)
 
 
+@functools.cache
 def numpy_dtype(dtype: DType) -> np.dtype:
     """The numpy type of one element; uint16 for bfloat16."""
     return np.dtype("uint16" if dtype.scalar() is dtypes.bfloat16 else dtype.scalar().name)

@@ -9,6 +9,7 @@ import numpy as np
 from tensor_engine.device import Buffer, Device, numpy_dtype
 from tensor_engine.dtype import ConstType, DType, dtypes, float_cast_via, truncate
 from tensor_engine.engine.realize import attach
+from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
 
@@ -40,8 +41,12 @@ def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) 
     if has_tensors(data):
         raise TypeError("a Tensor is made of numbers; of Tensors make one by Tensor.stack(*list) or Tensor.cat(*list)")
     array = array_from_list(data)
-    if array.size and array.dtype.kind in "iu":
-        dtype = dtype or dtypes.from_py(int(array.min()), int(array.max()))
+    if dtype is None and array.size and array.dtype.kind in "iu":
+        narrow = array.astype(numpy_dtype(dtypes.default_int))
+        if (narrow == array).all():
+            array = narrow
+        else:
+            dtype = dtypes.from_py(int(array.min()), int(array.max()))
     elif array.dtype.kind == "f":
         dtype = dtype or dtypes.default_float
     return node_from_array(array, dtype, device)
@@ -64,12 +69,18 @@ def array_from_list(data: list | tuple) -> np.ndarray:
 
 def has_tensors(data: list | tuple) -> bool:
     """True if there is a Tensor, which has a node, in a list, at any depth."""
-    return any(hasattr(item, "uop") or isinstance(item, (list, tuple)) and has_tensors(item) for item in data)
+    kinds = set(map(type, data))
+    if any(hasattr(kind, "uop") for kind in kinds):
+        return True
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return nested and any(has_tensors(item) for item in data if isinstance(item, (list, tuple)))
 
 
 def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) -> UOp:
     """A copy of an array, in device memory; a constant if it has shape ()."""
-    own = DTYPE_OF_ARRAY.get(array.dtype.newbyteorder("=").name)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    own = DTYPE_OF_ARRAY.get(array.dtype)
     if own is None:
         raise TypeError(f"no dtype for a numpy array of {array.dtype}")
     dtype = dtype or own
@@ -77,10 +88,11 @@ def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) 
         return scalar_node(truncate(array.item(), own), dtype, device)
     if array.size == 0:
         return UOp.const(dtype, 0).reshape((1,) * array.ndim).expand(array.shape)
-    return stored(convert(array, dtype), dtype, Device.canonicalize(device)).reshape(array.shape)
+    node = stored(array if dtype is own else convert(array, dtype), dtype, Device.canonicalize(device))
+    return node if array.ndim == 1 else node.movement(Ops.RESHAPE, array.shape)
 
 
-DTYPE_OF_ARRAY: dict[str, DType] = {d.name: d for d in dtypes.all if d is not dtypes.bfloat16}
+DTYPE_OF_ARRAY: dict[np.dtype, DType] = {np.dtype(d.name): d for d in dtypes.all if d is not dtypes.bfloat16}
 
 
 def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
@@ -110,6 +122,6 @@ def bfloat16_bits(array: np.ndarray) -> np.ndarray:
 def stored(array: np.ndarray, dtype: DType, device: str) -> UOp:
     """A BUFFER that holds a copy of the array."""
     node = UOp.new_buffer(device, array.size, dtype)
-    content = np.ascontiguousarray(array).data.cast("B")
+    content = np.ascontiguousarray(array).data
     attach(node, Buffer(device, array.size, dtype).copyin(content))
     return node

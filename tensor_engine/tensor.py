@@ -13,6 +13,13 @@ import numpy as np
 
 from tensor_engine.device import Buffer, Device, numpy_dtype
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype
+from tensor_engine.engine.realize import (
+    buffer_of,
+    is_realized,
+    nodes_reading,
+    pending_assignments,
+    realize,
+)  # fmt: skip
 from tensor_engine.from_data import node_from_data, scalar_node
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
@@ -147,8 +154,6 @@ class Tensor(random.RandomMixin):
 
         What was made of a value that this overwrites is computed along.
         """
-        from tensor_engine.engine.realize import is_realized, realize
-
         tensors = [self, *others]
         if any(not is_realized(tensor.uop) for tensor in tensors):
             tensors += readers_of_old_values(tensors)
@@ -158,8 +163,8 @@ class Tensor(random.RandomMixin):
 
     def _buffer(self) -> Buffer:
         """The memory that holds exactly these elements, in row order."""
-        from tensor_engine.engine.realize import buffer_of
-
+        if is_whole_buffer(self.uop):
+            return buffer_of(self.uop)
         # while training the graph stays: a loss may be looked at before backward()
         stored = (Tensor.from_uop(self.uop) if Tensor.training else self).realize()
         if not is_whole_buffer(stored.uop):
@@ -172,16 +177,15 @@ class Tensor(random.RandomMixin):
 
     def numpy(self) -> np.ndarray:
         """The values as an array of their own. bfloat16, which numpy lacks, comes as float32."""
-        if not self.numel():
-            return np.empty(self.shape, numpy_dtype(dtypes.float32 if self.dtype is dtypes.bfloat16 else self.dtype))
-        values = self._buffer().numpy()
-        if self.dtype is dtypes.bfloat16:
-            values = (values.astype(np.uint32) << 16).view(np.float32)
-        return values.reshape(self.shape).copy()
+        shape = self.shape
+        if not prod(shape):
+            return np.empty(shape, numpy_dtype(dtypes.float32 if self.dtype is dtypes.bfloat16 else self.dtype))
+        values = self._buffer().array(shape)
+        return (values.astype(np.uint32) << 16).view(np.float32) if self.dtype is dtypes.bfloat16 else values
 
     def item(self) -> ConstType:
         """The only element, as a Python number. Raises ValueError if there are more, or none."""
-        if self.numel() != 1:
+        if prod(self.shape) != 1:
             raise ValueError(f"item() needs one element, but shape {self.shape} has {self.numel()}")
         return self.numpy().item()
 
@@ -407,8 +411,6 @@ def tensors_in_scope() -> list[Tensor]:
 
 def readers_of_old_values(tensors: list[Tensor]) -> list[Tensor]:
     """The other tensors in scope that need what realizing `tensors` overwrites. Views of it become copies."""
-    from tensor_engine.engine.realize import nodes_reading, pending_assignments
-
     readers: list[Tensor] = []
     while assignments := pending_assignments([tensor.uop for tensor in tensors + readers]):
         known = {id(tensor) for tensor in tensors + readers}
