@@ -145,6 +145,13 @@ def test_half_mean_of_60000s_and_half_variance_of_0_and_400(given: Maker) -> Non
     assert wide.var(correction=0).item() == 40000
 
 
+@on_cpu
+def test_half_variance_of_0_and_400_forty_thousand_times(path: str) -> None:
+    with Context(DEV=path):
+        wide = Tensor([0.0, 400.0] * 40_000, dtype=dtypes.float16)
+        assert wide.var().item() == 40000 and wide.std().item() == 200
+
+
 def test_uint64_and_int64_meet_in_float32(given: Maker) -> None:
     """The documented dtype (dtype.py): there is no integer type for both, and JAX's lattice says float32."""
     result = given([2], dtypes.uint64) + given([-3], dtypes.int64)

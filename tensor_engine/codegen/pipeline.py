@@ -13,6 +13,7 @@ from tensor_engine.codegen.linearize import linearize
 from tensor_engine.codegen.lower_index import lower_index
 from tensor_engine.codegen.opt.heuristics import choose_options
 from tensor_engine.codegen.opt.options import apply_option
+from tensor_engine.codegen.partial_sums import partial_sums
 from tensor_engine.codegen.simplify import merge_loops, pm_simplify
 from tensor_engine.codegen.vectorize import vectorize
 from tensor_engine.helpers import NOOPT, SPEC
@@ -62,6 +63,11 @@ PASSES = [
         "merge loops",
         "Neighbouring loops that run through memory in one go become one.",
         lambda sink, _: merge_loops(sink),
+    ),
+    Pass(
+        "partial sums",
+        "A long sum of floats becomes a sum of sums, which loses less.",
+        lambda sink, _: partial_sums(sink),
     ),
     Pass(
         "choose options",

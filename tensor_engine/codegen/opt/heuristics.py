@@ -20,7 +20,9 @@ SCATTERED = 12.0
 
 
 class Nest(NamedTuple):
-    """A loop nest: its END, the loops around the store, the loops of reductions, and the addresses in it."""
+    """A loop nest: its END (or STORE, with no loop around it), the loops around the store, the loops of reductions,
+    those inside others last, and the addresses in it.
+    """
 
     end: UOp
     loops: list[UOp]
@@ -31,14 +33,19 @@ class Nest(NamedTuple):
 
 def nests(sink: UOp) -> list[Nest]:
     """The loop nests of a kernel that hold a single store."""
-    return [read_nest(end) for end in sink.src if end.op is Ops.END and end.src[0].op is Ops.STORE]
+    return [read_nest(end) for end in sink.src if store_in(end).op is Ops.STORE]
+
+
+def store_in(end: UOp) -> UOp:
+    return end.src[0] if end.op is Ops.END else end
 
 
 def read_nest(end: UOp) -> Nest:
     nodes = end.toposort()
-    reduces = [r for n in nodes if n.op is Ops.REDUCE for r in n.src[1:]]
+    loops = end.src[1:] if end.op is Ops.END else ()
+    reduces = [r for n in reversed(nodes) if n.op is Ops.REDUCE for r in n.src[1:]]
     loads = [n.src[0] for n in nodes if n.op is Ops.LOAD]
-    return Nest(end, list(end.src[1:]), reduces, loads, end.src[0].src[0])
+    return Nest(end, list(loops), reduces, loads, store_in(end).src[0])
 
 
 def stride(address: UOp, loop: UOp) -> int | None:
@@ -134,7 +141,7 @@ def lane_cost(address: UOp, loop: UOp) -> float:
 
 def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
     """As many lanes as a register holds of the type of the results, and as the loop has iterations."""
-    results = [nest.end.src[0].src[1], *(n for n in nest.end.toposort() if n.op is Ops.REDUCE)]
+    results = [store_in(nest.end).src[1], *(n for n in nest.end.toposort() if n.op is Ops.REDUCE)]
     widest = max(n.dtype.itemsize for n in results)
     count = max(renderer.vector_bytes // max(widest, 4), 1)
     while count > size_of(loop):
@@ -143,8 +150,8 @@ def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
 
 
 def can_reduce_in_lanes(nest: Nest, loop: UOp) -> bool:
-    """A reduction runs in lanes if it is the only one and its axis is long enough to pay for combining them."""
-    count = sum(1 for n in nest.end.toposort() if n.op is Ops.REDUCE)
+    """A reduction runs in lanes if no other shares its loop, which is long enough to pay for combining them."""
+    count = sum(1 for n in nest.end.toposort() if n.op is Ops.REDUCE and loop in n.src[1:])
     return count == 1 and size_of(loop) >= SHORT_REDUCE
 
 
