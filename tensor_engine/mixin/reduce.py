@@ -37,16 +37,16 @@ class ReduceMixin(PaddingMixin):
     def _reduce(self, op: Ops, axis: Axis, keepdim: bool) -> Self:
         axes = self.resolve_axes(axis)
         if any(self.shape[a] == 0 for a in axes):
-            return self._reduce_nothing(op, axes, keepdim)
+            return self._with_one_element(op, axes)._reduce(op, axes, keepdim)
         result = self.reduce_axis(op, axes)
         return result if keepdim else result._drop(axes)
 
-    def _reduce_nothing(self, op: Ops, axes: tuple[int, ...], keepdim: bool) -> Self:
+    def _with_one_element(self, op: Ops, axes: tuple[int, ...]) -> Self:
+        """No elements and the one that changes nothing: a value that still depends on what is empty."""
         if op is Ops.MAX:
             raise ValueError(f"there is no largest or smallest of no elements: shape {self.shape}, axes {axes}")
-        sizes = tuple(1 if i in axes else size for i, size in enumerate(self.shape))
-        result = self.const(self.dtype, self._identity(op)).expand(sizes)
-        return result if keepdim else result._drop(axes)
+        pads = [(0, 1) if i in axes and size == 0 else (0, 0) for i, size in enumerate(self.shape)]
+        return self.pad(pads, value=self._identity(op))
 
     def _identity(self, op: Ops) -> Any:
         """The value that changes nothing under `op`."""

@@ -41,8 +41,7 @@ def slope(
     """The central difference of the weighted result, when one argument moves in a direction."""
 
     def moved(distance: float) -> np.ndarray:
-        memory = {t.uop.base: array.ravel() for t, array in zip(tensors, arrays)}
-        memory[tensors[number].uop.base] = (arrays[number] + distance * direction).ravel()
-        return evaluate(result.uop, memory)
+        changed = [array + distance * direction if i == number else array for i, array in enumerate(arrays)]
+        return evaluate(result.uop, {t.uop.base: a.ravel() for t, a in zip(tensors, changed) if a.size})
 
     return float((weights * (moved(STEP) - moved(-STEP))).sum() / (2 * STEP))

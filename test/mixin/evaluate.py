@@ -16,7 +16,7 @@ from tensor_engine.uop.uop import UOp
 
 
 def evaluate(node: UOp, memory: dict[UOp, np.ndarray] | None = None) -> np.ndarray:
-    """The value of `node`. `memory`: the flat content of each BUFFER; those attached to the engine are found there.
+    """The value of `node`. `memory`: the flat content of leaves; that of buffers in use is found in the engine.
 
     bfloat16 is computed as float32 rounded after every operation.
     """
@@ -45,12 +45,14 @@ def rounded(value: Any, node: UOp) -> np.ndarray:
 
 def value_of(node: UOp, src: list[np.ndarray], memory: dict[UOp, np.ndarray]) -> Any:
     op, arg = node.op, node.arg
+    if node in memory:
+        return memory[node].reshape(node.shape)
     if op is Ops.CONST:
         return np.array(arg, numpy_type(node.dtype))
     if op is Ops.ARANGE:
         return np.arange(arg)
     if op is Ops.BUFFER:
-        return memory[node] if node in memory else attached(node)
+        return attached(node)
     if op in (Ops.CONTIGUOUS, Ops.DETACH, Ops.COPY, Ops.CONTIGUOUS_BACKWARD):
         return src[0]
     if op is Ops.CAST:
