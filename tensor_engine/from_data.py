@@ -42,14 +42,19 @@ def node_from_list(data: list | tuple, dtype: DType | None, device: str | None) 
         raise TypeError("a Tensor is made of numbers; of Tensors make one by Tensor.stack(*list) or Tensor.cat(*list)")
     array = array_from_list(data)
     if dtype is None and array.size and array.dtype.kind in "iu":
-        narrow = array.astype(numpy_dtype(dtypes.default_int))
-        if (narrow == array).all():
-            array = narrow
-        else:
-            dtype = dtypes.from_py(int(array.min()), int(array.max()))
+        array = narrowed(array)
     elif array.dtype.kind == "f":
         dtype = dtype or dtypes.default_float
     return node_from_array(array, dtype, device)
+
+
+def narrowed(array: np.ndarray) -> np.ndarray:
+    """Integers in the default type, or in the narrowest one that holds them if they don't fit."""
+    narrow = array.astype(numpy_dtype(dtypes.default_int))
+    # compared as bytes: for a few numbers, == and all() would cost as much as all the rest
+    if array.dtype.kind == "i" and narrow.astype(array.dtype).tobytes() == array.tobytes():
+        return narrow
+    return array.astype(numpy_dtype(dtypes.from_py(int(array.min()), int(array.max()))))
 
 
 def array_from_list(data: list | tuple) -> np.ndarray:
@@ -69,11 +74,14 @@ def array_from_list(data: list | tuple) -> np.ndarray:
 
 def has_tensors(data: list | tuple) -> bool:
     """True if there is a Tensor, which has a node, in a list, at any depth."""
-    kinds = set(map(type, data))
-    if any(hasattr(kind, "uop") for kind in kinds):
-        return True
-    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
-    return nested and any(has_tensors(item) for item in data if isinstance(item, (list, tuple)))
+    for kind in set(map(type, data)):
+        if kind is int or kind is float:
+            continue
+        if hasattr(kind, "uop"):
+            return True
+        if issubclass(kind, (list, tuple)) and any(has_tensors(item) for item in data if type(item) is kind):
+            return True
+    return False
 
 
 def node_from_array(array: np.ndarray, dtype: DType | None, device: str | None) -> UOp:

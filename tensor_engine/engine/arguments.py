@@ -112,9 +112,19 @@ class Input(Looks):
     def take(self, leaf: Any) -> None:
         if type(leaf) is Tensor and leaf.uop is self.node:
             return
-        super().take(leaf)
-        self.node = in_memory(leaf).uop
+        if not (isinstance(leaf, Tensor) and self.fits(leaf.uop)):
+            super().take(leaf)
+            leaf = in_memory(leaf)
+        self.node = leaf.uop
         self.place(buffer_of(self.node))
+
+    def fits(self, node: UOp) -> bool:
+        """Is this memory in row order that looks as it must? Reads only what is written in the nodes."""
+        base = node.src[0] if node.op is Ops.RESHAPE else node
+        if base.op is not Ops.BUFFER:
+            return False
+        shape = (base.arg.size,) if base is node else node.arg
+        return shape == self.shape and base.dtype is self.dtype and base.arg.device == self.device
 
     def note_change(self, tensor: Tensor) -> None:
         """A replay has assigned to the tensor, which is a copy of what was given if that wasn't memory."""
