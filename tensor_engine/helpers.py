@@ -5,7 +5,7 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -155,6 +155,22 @@ def strides_for_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     for size in shape[:0:-1]:
         strides.append(strides[-1] * size)
     return tuple(strides[::-1]) if shape else ()
+
+
+def matching_axes(shape: tuple[Any, ...], below: tuple[Any, ...]) -> Iterator[tuple[list[int], list[int]]]:
+    """The smallest runs of axes on both sides with the same number of elements: (6, 5), (2, 3, 5) → 6|2,3 and 5|5."""
+    i = j = 0
+    while i < len(shape) or j < len(below):
+        own, theirs = list(range(i, min(i + 1, len(shape)))), list(range(j, min(j + 1, len(below))))
+        i, j = i + len(own), j + len(theirs)
+        while (a := prod(shape[k] for k in own)) != (b := prod(below[k] for k in theirs)):
+            if (a < b and i < len(shape)) or j >= len(below):
+                own.append(i)
+                i += 1
+            else:
+                theirs.append(j)
+                j += 1
+        yield own, theirs
 
 
 def make_tuple(value: Any, count: int) -> tuple[int, ...]:

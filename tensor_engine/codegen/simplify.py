@@ -53,8 +53,17 @@ def reduce_of_constant(node: UOp) -> UOp | None:
     return result
 
 
+def merge_reduces(node: UOp) -> UOp | None:
+    """A sum of sums is one sum."""
+    inside = node.src[0]
+    if inside.op is not Ops.REDUCE or inside.arg is not node.arg or inside.dtype is not node.dtype:
+        return None
+    return inside.src[0].reduce(node.arg, *inside.src[1:], *node.src[1:])
+
+
 pm_ranges = PatternMatcher(
     [
+        (UPat(Ops.REDUCE, name="node"), merge_reduces),
         (UPat({Ops.END, Ops.REDUCE}, name="node"), drop_finished_ranges),
         (UPat(Ops.REDUCE, name="node"), reduce_of_constant),
     ]

@@ -49,7 +49,7 @@ class MovementMixin(ElementwiseMixin):
 
     __slots__ = ()
 
-    # ---- the six primitives
+    # ---- the seven primitives
 
     def reshape(self, *shape: Any) -> Self:
         """The elements in another shape. -1 stands for what is left over, None for the size that is there."""
@@ -114,6 +114,18 @@ class MovementMixin(ElementwiseMixin):
         if len(turned) != len(chosen):
             raise ValueError(f"flip got an axis twice: {chosen}")
         return self.movement(Ops.FLIP, tuple(i in turned for i in range(self.ndim))) if turned else self
+
+    def shear(self, axis: int, along: int, step: int = 1) -> Self:
+        """An axis that begins later, the further along another one: at k of `along` it begins at element k * step.
+
+        As long as there are elements for each k: (n, count) becomes (n - step * (count - 1), count).
+        Raises ValueError where that is nothing.
+        """
+        axis, along = self.resolve_axis(axis), self.resolve_axis(along)
+        reach = step * (self.shape[along] - 1)
+        if axis == along or step < 0 or reach >= self.shape[axis]:
+            raise ValueError(f"can't shear axis {axis} of shape {self.shape} by {step} along axis {along}")
+        return self if reach == 0 else self.movement(Ops.SHEAR, (axis, along, step))
 
     # ---- names for common reshapes and permutes
 

@@ -1,13 +1,13 @@
 """Sliding windows, and what is made of them: convolution and pooling.
 
-The windows of an axis are made by movement alone: the axis is repeated and cut so that each row starts `dilation`
-elements later than the row before it. Their index arithmetic comes out as place * stride + offset * dilation.
+The windows of an axis are made by movement alone: the axis is repeated for each offset in the window, and sheared, so
+that it begins `dilation` elements later at each. A stride is a step of 1 over blocks of so many elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.helpers import ceildiv, flatten, make_tuple
@@ -19,9 +19,30 @@ if TYPE_CHECKING:
 Sizes = int | Sequence[int]
 
 
-def window_count(size: int, kernel: int, stride: int, dilation: int) -> int:
-    """How many windows fit."""
-    return (size - dilation * (kernel - 1) - 1) // stride + 1
+class Axis(NamedTuple):
+    """An axis of which windows are taken."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+
+    @property
+    def places(self) -> int:
+        """How many windows fit."""
+        return (self.size - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
+
+    @property
+    def block(self) -> int:
+        """The axis is cut into blocks of so many elements, over which the windows step one by one."""
+        return self.stride if self.dilation == 1 else 1
+
+    @property
+    def blocks(self) -> int:
+        """How many of these the windows take."""
+        if self.dilation == 1:
+            return self.places + ceildiv(self.kernel, self.stride) - 1
+        return self.places * self.stride + self.dilation * (self.kernel - 1)
 
 
 def padding_pairs(padding: Sizes, ndim: int) -> list[tuple[int, int]]:
@@ -56,36 +77,46 @@ class WindowMixin(LossMixin):
         if self.ndim < count:
             raise ValueError(f"windows over {count} axes need as many, but the shape is {self.shape}")
         first = self.ndim - count
-        result = self
-        for i in range(count):
-            # the axes done so far are (offset, place) pairs
-            result = result._windows_of_axis(first + 2 * i, kernel[i], strides[i], dilations[i])
-        offsets = [first + 2 * i for i in range(count)]
-        return result.permute([*range(first), *[axis + 1 for axis in offsets], *offsets])
+        axes = [Axis(*axis) for axis in zip(self.shape[first:], kernel, strides, dilations)]
+        for number, axis in enumerate(axes, first):
+            if axis.places < 1:
+                raise ValueError(
+                    f"no window of {axis.kernel} elements, {axis.dilation} apart, fits axis {number} of shape"
+                    f" {self.shape}"
+                )
+        result = self._in_blocks(axes)
+        for number in reversed(range(count)):
+            result = result._windows_of_axis(first + 2 * number, axes[number])
+        places = range(first, result.ndim, 2)
+        return result.permute([*range(first), *places, *[place + 1 for place in places]])
 
-    def _windows_of_axis(self, axis: int, kernel: int, stride: int, dilation: int) -> Self:
-        """One axis as (offset in the window, place)."""
-        size = self.shape[axis]
-        places = window_count(size, kernel, stride, dilation)
-        if places < 1:
-            raise ValueError(
-                f"no window of {kernel} elements, {dilation} apart, fits axis {axis} of shape {self.shape}"
-            )
-        before, after = self.shape[:axis], self.shape[axis + 1 :]
-        # a row is longer than the axis by `dilation` (or that and more rounds, where the last stride reaches out)
-        row = size * max(ceildiv(places * stride - dilation, size), 0) + dilation
-        rounds = ceildiv(kernel * row, size)
-        around = self.reshape(*before, 1, size, *after).expand(*before, rounds, size, *after)
-        line = around.reshape(*before, rounds * size, *after)._part(axis, 0, kernel * row)
-        rows = line.reshape(*before, kernel, row, *after)._part(axis + 1, 0, places * stride)
-        steps = rows.reshape(*before, kernel, places, stride, *after)._part(axis + 2, 0, 1)
-        return steps.reshape(*before, kernel, places, *after)
+    def _in_blocks(self, axes: Sequence[Axis]) -> Self:
+        """Each last axis as (block, place in the block), cut, or filled up with zeros that nobody reads."""
+        before = self.shape[: self.ndim - len(axes)]
+        shape = (*before, *[axis.blocks * axis.block for axis in axes])
+        cut = self.shrink([(0, min(own, size)) for own, size in zip(self.shape, shape)])
+        fitted = cut.pad_zeros([(0, size - own) for own, size in zip(cut.shape, shape)])
+        blocks = fitted.reshape(*before, *[size for axis in axes for size in (axis.blocks, axis.block)])
+        # windows that overlap, in steps: their gradient is a sum for each place in the block, not for each element
+        return blocks.contiguous_backward() if any(1 < axis.block < axis.kernel for axis in axes) else blocks
+
+    def _windows_of_axis(self, number: int, axis: Axis) -> Self:
+        """(block, place in the block) as (place, offset in the window)."""
+        if axis.dilation == 1:
+            steps = self._slid(number, ceildiv(axis.kernel, axis.stride), 1)
+            return steps.flatten(number + 1, number + 2)._part(number + 1, 0, axis.kernel)
+        everywhere = self.squeeze(number + 1)._slid(number, axis.kernel, axis.dilation)
+        return everywhere.unflatten(number, (-1, axis.stride))._part(number + 1, 0, 1).squeeze(number + 1)
+
+    def _slid(self, axis: int, kernel: int, dilation: int) -> Self:
+        """One axis as (place, offset in the window), with a window at every place."""
+        repeated = self.unsqueeze(axis + 1).expand(*self.shape[: axis + 1], kernel, *self.shape[axis + 1 :])
+        return repeated.shear(axis, axis + 1, dilation)
 
     def unfold(self, dim: int, size: int, step: int) -> Self:
         """Windows of `size` elements, `step` apart, of one axis; the elements come as a new last axis."""
         axis = self.resolve_axis(dim)
-        windows = self._windows_of_axis(axis, size, step, 1)
-        return windows.movedim(axis, -1)
+        return self.movedim(axis, -1).windows((size,), step).movedim(-2, axis)
 
     # ---- convolution
 

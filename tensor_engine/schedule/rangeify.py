@@ -7,10 +7,10 @@ result, the indices are carried down to the buffers, where they become addresses
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensor_engine.helpers import inverse_permutation, prod, strides_for_shape
+from tensor_engine.helpers import inverse_permutation, matching_axes, strides_for_shape
 from tensor_engine.uop.linear_form import weighted_sum
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.symbolic import simplify
@@ -70,22 +70,6 @@ def reshape_index(index: Index, shape: tuple[sint, ...], below: tuple[sint, ...]
             flat = flat_index(tuple(index[i] for i in own), group)
             result.extend(unflatten_index(flat, inner))
     return tuple(result)
-
-
-def matching_axes(shape: tuple[sint, ...], below: tuple[sint, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest runs of axes on both sides with the same number of elements: (6, 5), (2, 3, 5) → 6|2,3 and 5|5."""
-    i = j = 0
-    while i < len(shape) or j < len(below):
-        own, theirs = list(range(i, min(i + 1, len(shape)))), list(range(j, min(j + 1, len(below))))
-        i, j = i + len(own), j + len(theirs)
-        while (a := prod(shape[k] for k in own)) != (b := prod(below[k] for k in theirs)):
-            if (a < b and i < len(shape)) or j >= len(below):
-                own.append(i)
-                i += 1
-            else:
-                theirs.append(j)
-                j += 1
-        yield own, theirs
 
 
 class Rangeify:
@@ -216,6 +200,10 @@ def index_below(op: Ops, arg: Any, shape: tuple[sint, ...], below: tuple[sint, .
     if op is Ops.FLIP:
         flipped = zip(index, below, arg)
         return tuple(simplify(position * -1 + (size - 1)) if flip else position for position, size, flip in flipped)
+    if op is Ops.SHEAR:
+        axis, along, step = arg
+        moved = simplify(index[axis] + index[along] * step)
+        return tuple(moved if i == axis else position for i, position in enumerate(index))
     raise NotImplementedError(f"{op} is not a movement operation")
 
 

@@ -17,13 +17,15 @@ from tensor_engine.uop.uop import UOp
 
 MUST_STORE = {Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.CALL}
 LEAVES = {Ops.BUFFER, Ops.CONST, Ops.ARANGE, Ops.DEVICE, Ops.UNIQUE, Ops.BIND, Ops.DEFINE_VAR}
+ONCE = {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP, Ops.SHRINK, Ops.SHEAR}  # … that doesn't repeat any
 LAYOUT = {Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP}  # movement that neither repeats nor drops elements
 
 # rough costs, in cheap instructions
 COST = {
     Ops.EXP2: 16, Ops.LOG2: 16, Ops.SIN: 24, Ops.SQRT: 6, Ops.RECIPROCAL: 6, Ops.FDIV: 6,
     Ops.IDIV: 10, Ops.MOD: 10, Ops.THREEFRY: 60, Ops.PAD: 2, Ops.BUFFER: 1,
-    Ops.RESHAPE: 0, Ops.PERMUTE: 0, Ops.EXPAND: 0, Ops.SHRINK: 0, Ops.FLIP: 0, Ops.DETACH: 0,
+    Ops.RESHAPE: 0, Ops.PERMUTE: 0, Ops.EXPAND: 0, Ops.SHRINK: 0, Ops.FLIP: 0, Ops.SHEAR: 0,
+    Ops.DETACH: 0,
 }  # fmt: skip
 # Repeating up to this much arithmetic is cheaper than a trip through memory: for every element of an EXPAND, …
 CHEAP = 12
@@ -60,7 +62,7 @@ class StoreChooser:
         if node.op is Ops.CALL:
             for operand in node.src:
                 self.store(operand)
-        if node.op in (Ops.REDUCE_AXIS, Ops.PAD) and self.has_reduce[node.src[0]]:
+        if node.op in (Ops.REDUCE_AXIS, Ops.PAD) and self.has_reduce[node.src[0]] and not sums_overlaps(node):
             self.store(node.src[0])
         if node.op is Ops.EXPAND and self.repeats_work(node):
             self.store(node.src[0])
@@ -129,3 +131,13 @@ class StoreChooser:
         if self.has_reduce[node]:
             return True
         return self.reads_memory(node) and (count > MAX_VIEWS or self.cost[node] > CHEAP_TWICE)
+
+
+def sums_overlaps(node: UOp) -> bool:
+    """Is this a sum of sums that a SHEAR lines up? It is one sum then: there are many of these, to be stored."""
+    below = node.src[0]
+    found = False
+    while below.op in ONCE:
+        found |= below.op is Ops.SHEAR
+        below = below.src[0]
+    return found and node.op is below.op is Ops.REDUCE_AXIS and node.arg[0] is below.arg[0]

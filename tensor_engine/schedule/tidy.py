@@ -28,6 +28,12 @@ def merge(node: UOp, below: UOp) -> UOp:
     return UOp(node.op, node.dtype, below.src, node.arg)
 
 
+def merge_pads(node: UOp, below: UOp) -> UOp:
+    """Zeros around zeros."""
+    pads = tuple((a + c, b + d) for (a, b), (c, d) in zip(node.arg, below.arg))
+    return UOp(Ops.PAD, node.dtype, below.src, pads)
+
+
 def merge_permutes(node: UOp, below: UOp) -> UOp:
     """One permutation in place of two."""
     return UOp(Ops.PERMUTE, node.dtype, below.src, tuple(below.arg[axis] for axis in node.arg))
@@ -79,6 +85,7 @@ pm_tidy = PatternMatcher(
         (UPat(Ops.RESHAPE, name="node", src=(UPat(Ops.RESHAPE, name="below"),)), merge),
         (UPat(Ops.EXPAND, name="node", src=(UPat(Ops.EXPAND, name="below"),)), merge),
         (UPat(Ops.PERMUTE, name="node", src=(UPat(Ops.PERMUTE, name="below"),)), merge_permutes),
+        (UPat(Ops.PAD, name="node", src=(UPat(Ops.PAD, name="below"),)), merge_pads),
         (UPat(Ops.REDUCE_AXIS, name="node", src=(UPat(Ops.REDUCE_AXIS, name="below"),)), merge_reduces),
         (UPat(Ops.CONTIGUOUS, name="node", src=(UPat(name="below", where=is_stored_whole),)),
          lambda node, below: below if node.arg is None else None),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from tensor_engine.dtype import sum_acc_dtype
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.pad_early import pad_early
 from tensor_engine.uop.uop import UOp
 from tensor_engine.uop.upat import PatternMatcher, UPat
 
@@ -80,6 +81,20 @@ def repeated(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
     return (ctx.sum(axes, keepdim=True),)
 
 
+def shrunk(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
+    """Zeros where something was left out; if that was less than half, around what the gradient is a product of."""
+    pads = tuple((start, size - stop) for (start, stop), size in zip(ret.arg, x.shape))
+    return (pad_early(ctx, pads) if x.size < 2 * ctx.size else ctx.pad_zeros(pads),)
+
+
+def sheared(ctx: UOp, ret: UOp) -> Gradients:
+    """Sheared back, between zeros. Turning the other axis round, before and after, turns the direction round."""
+    axis, along, step = ret.arg
+    reach = step * (ret.shape[along] - 1)
+    padded = pad_early(ctx, tuple((reach, reach) if i == axis else (0, 0) for i in range(ctx.ndim)))
+    return (padded.flip(along).shear(axis, along, step).flip(along),)
+
+
 # ---- the rules --------------------------------------------------------------------------------------------------
 
 x, a, b = UPat(name="x"), UPat(name="a"), UPat(name="b")
@@ -119,8 +134,9 @@ pm_gradient = PatternMatcher(
         (of(Ops.PERMUTE, x), lambda ctx, ret: (ctx.unpermute(ret.arg),)),
         (of(Ops.EXPAND, x), repeated),
         (of(Ops.PAD, x), lambda ctx, ret, x: (ctx.shrink([(p, p + n) for (p, _), n in zip(ret.arg, x.shape)]),)),
-        (of(Ops.SHRINK, x), lambda ctx, ret, x: (ctx.pad_zeros([(p, n - q) for (p, q), n in zip(ret.arg, x.shape)]),)),
+        (of(Ops.SHRINK, x), shrunk),
         (of(Ops.FLIP, x), lambda ctx, ret: (UOp(Ops.FLIP, ctx.dtype, (ctx,), ret.arg),)),
+        (of(Ops.SHEAR, x), sheared),
         # memory
         (of(Ops.CONTIGUOUS, x), lambda ctx: (ctx,)),
         (of(Ops.CONTIGUOUS_BACKWARD, x), lambda ctx: (ctx.contiguous(),)),

@@ -28,6 +28,7 @@ class Ops(Enum):
     PAD = auto()  # arg: ((before, after), …); new elements are zero
     SHRINK = auto()  # arg: ((start, stop), …)
     FLIP = auto()  # arg: (bool, …) per axis
+    SHEAR = auto()  # arg: (axis, along, step). At k along the other axis, the axis begins k * step elements later
 
     # ---- tensors
     REDUCE_AXIS = auto()  # arg: (ADD | MUL | MAX, axes); the axes stay with size 1
@@ -116,7 +117,7 @@ class GroupOp:
     ELEMENTWISE = ALU | {Ops.CAST, Ops.BITCAST}
     COMMUTATIVE = {Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.AND, Ops.OR, Ops.XOR}
     ASSOCIATIVE = {Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR}
-    MOVEMENT = {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP}
+    MOVEMENT = {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.SHEAR}
     # ALUs with a float operand only: pm_float_operands gives it to them in the type of the result
     FLOAT_ONLY = {Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL}
     TRANSCENDENTAL = {Ops.EXP2, Ops.LOG2, Ops.SIN}

@@ -117,6 +117,12 @@ def shrinks_inside(node: UOp) -> bool:
     )
 
 
+def shears_inside(node: UOp) -> bool:
+    axis, along, step = node.arg
+    axes = range(node.src[0].ndim)
+    return axis in axes and along in axes and axis != along and step >= 0 and node.shape[axis] >= 1
+
+
 def reduces_axes(node: UOp) -> bool:
     op, axes = node.arg
     return op in REDUCTIONS and list(axes) == sorted(set(axes)) and all(0 <= a < node.src[0].ndim for a in axes)
@@ -145,6 +151,7 @@ TENSOR = VALUES + [
     law(Ops.PAD, "adds no negative number of elements, on every axis", pads_outward),
     law(Ops.SHRINK, "stays within its operand, on every axis", shrinks_inside),
     law(Ops.FLIP, "has a bool an axis", lambda n: [type(f) for f in n.arg] == [bool] * n.src[0].ndim),
+    law(Ops.SHEAR, "moves one axis along another, and stays within its operand", shears_inside),
     law(Ops.REDUCE_AXIS, "combines axes that there are, in order, by ADD, MUL or MAX", reduces_axes),
     law(Ops.ASSIGN, "writes into a view of memory", lambda n: is_view_of_memory(n.src[0])),
     law(Ops.ASSIGN, "writes a value of the target's shape and type",

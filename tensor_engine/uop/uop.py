@@ -408,6 +408,9 @@ def _shape(node: UOp) -> tuple[sint, ...]:
         return tuple(size + before + after for size, (before, after) in zip(below, arg))
     if op is Ops.SHRINK:
         return tuple(stop - start for start, stop in arg)
+    if op is Ops.SHEAR:
+        axis, along, step = arg
+        return tuple(size - step * (below[along] - 1) if i == axis else size for i, size in enumerate(below))
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in arg[1] else size for i, size in enumerate(below))
     return below

@@ -106,6 +106,14 @@ def expand(value: np.ndarray, shape: Any) -> np.ndarray:
     return np.broadcast_to(value, shape)
 
 
+def shear(value: np.ndarray, arg: Any) -> np.ndarray:
+    axis, along, step = arg
+    count = value.shape[along]
+    length = value.shape[axis] - step * (count - 1)
+    rows = [value.take([k], along).take(range(k * step, k * step + length), axis) for k in range(count)]
+    return np.concatenate(rows, along)
+
+
 MOVEMENT = {
     Ops.RESHAPE: lambda x, shape: x.reshape(shape),
     Ops.PERMUTE: lambda x, order: x.transpose(order),
@@ -113,6 +121,7 @@ MOVEMENT = {
     Ops.PAD: lambda x, pads: np.pad(x, pads),
     Ops.SHRINK: shrink,
     Ops.FLIP: lambda x, turned: np.flip(x, [i for i, t in enumerate(turned) if t]),
+    Ops.SHEAR: shear,
 }
 REDUCE = {Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.MAX: np.maximum}
 

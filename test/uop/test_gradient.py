@@ -26,7 +26,7 @@ def operand(op):
     x = memory(2, 3)
     movement = {
         Ops.RESHAPE: (3, 2), Ops.PERMUTE: (1, 0), Ops.EXPAND: (2, 3), Ops.PAD: ((1, 0), (0, 1)),
-        Ops.SHRINK: ((0, 1), (1, 3)), Ops.FLIP: (True, False),
+        Ops.SHRINK: ((0, 1), (1, 3)), Ops.FLIP: (True, False), Ops.SHEAR: (1, 0, 2),
     }  # fmt: skip
     if op in movement:
         return x.movement(op, movement[op])

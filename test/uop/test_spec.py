@@ -71,6 +71,7 @@ ILLEGAL_TENSORS: dict[str, Callable[[], UOp]] = {
     "repeats axes of size 1 only": lambda: node(Ops.EXPAND, f32, matrix, arg=(3, 8)),
     "adds no negative number of elements, on every axis": lambda: node(Ops.PAD, f32, matrix, arg=((0, 0), (-1, 0))),
     "stays within its operand, on every axis": lambda: node(Ops.SHRINK, f32, matrix, arg=((0, 3), (2, 5))),
+    "moves one axis along another, and stays within its operand": lambda: node(Ops.SHEAR, f32, matrix, arg=(0, 1, 9)),
     "has a bool an axis": lambda: node(Ops.FLIP, f32, matrix, arg=(True,)),
     "combines axes that there are, in order, by ADD, MUL or MAX":
         lambda: node(Ops.REDUCE_AXIS, f32, matrix, arg=(Ops.ADD, (2,))),
