@@ -17,10 +17,10 @@ def pad_early(node: UOp, pads: Pads) -> UOp:
     """The same values as `node.pad_zeros(pads)`."""
     if not any(map(any, pads)):
         return node
-    if node.op is Ops.EXPAND and all(pad == (0, 0) for pad, repeats in zip(pads, repeated(node)) if repeats):
-        return node.src[0].pad_zeros(pads).expand(padded_shape(node, pads))
     if node.op is Ops.MUL:
         return pad_product(node, pads)
+    if node.op is Ops.EXPAND:
+        return pad_repeated(node, pads)
     below = pads_below(node, pads)
     if below is None:
         return node.pad_zeros(pads)
@@ -28,19 +28,26 @@ def pad_early(node: UOp, pads: Pads) -> UOp:
     return operand.reshape(padded_shape(node, pads)) if node.op is Ops.RESHAPE else node.replace(src=(operand,))
 
 
+def pad_repeated(node: UOp, pads: Pads) -> UOp:
+    """Padding of axes that an EXPAND doesn't repeat is padding of what it repeats."""
+    if any(any(pad) and size != below for pad, size, below in zip(pads, node.shape, node.src[0].shape)):
+        return node.pad_zeros(pads)
+    return node.src[0].pad_zeros(pads).expand(padded_shape(node, pads))
+
+
 def padded_shape(node: UOp, pads: Pads) -> tuple[int, ...]:
     return tuple(before + size + after for size, (before, after) in zip(node.shape, pads))
 
 
-def repeated(node: UOp) -> list[bool]:
-    """For each axis, whether an EXPAND has the same values all along it."""
-    return [node.op is Ops.EXPAND and below == 1 < size for size, below in zip(node.shape, node.src[0].shape)]
+def repeats(node: UOp, pads: Pads) -> bool:
+    """Has an EXPAND the same values all along each axis that is padded?"""
+    return node.op is Ops.EXPAND and all(below == 1 for below, pad in zip(node.src[0].shape, pads) if any(pad))
 
 
 def pad_product(node: UOp, pads: Pads) -> UOp:
     """Zero times what is the same along the padded axes is zero: one operand has zeros, the other goes on."""
     for own, other in (node.src, node.src[::-1]):
-        if all(repeats for pad, repeats in zip(pads, repeated(other)) if pad != (0, 0)):
+        if repeats(other, pads):
             return pad_early(own, pads).alu(Ops.MUL, other.src[0].expand(padded_shape(node, pads)))
     return node.pad_zeros(pads)
 
@@ -54,9 +61,9 @@ def pads_below(node: UOp, pads: Pads) -> Pads | None:
     if node.op is Ops.RESHAPE:
         return pads_before_reshape(node, pads)
     if node.op is Ops.SHEAR:
-        return pads if all(pads[axis] == (0, 0) for axis in node.arg[:2]) else None
+        return pads if not any(any(pads[axis]) for axis in node.arg[:2]) else None
     if node.op is Ops.REDUCE_AXIS and node.arg[0] is Ops.ADD:
-        return pads if all(pads[axis] == (0, 0) for axis in node.arg[1]) else None
+        return pads if not any(any(pads[axis]) for axis in node.arg[1]) else None
     return None
 
 
@@ -65,7 +72,7 @@ def pads_before_reshape(node: UOp, pads: Pads) -> Pads | None:
     below = node.src[0].shape
     result = [(0, 0)] * len(below)
     for own, theirs in matching_axes(node.shape, below):
-        wide = [axis for axis in own if pads[axis] != (0, 0)]
+        wide = [axis for axis in own if any(pads[axis])]
         same = [axis for axis in theirs if below[axis] == prod(node.shape[i] for i in own)]
         if not wide:
             continue

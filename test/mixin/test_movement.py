@@ -30,6 +30,20 @@ def test_a_reshape_that_does_not_fit(shape):
         T.reshape(shape)
 
 
+def test_shear():
+    """At k along the other axis, an axis begins k * step elements later."""
+    agree(T.shear(2, 0), np.stack([X[0, :, 0:3], X[1, :, 1:4]]))
+    agree(T.shear(0, 1, 0), X)
+    agree(T.reshape(6, 4).shear(0, 1), np.stack([X.reshape(6, 4)[k : k + 3, k] for k in range(4)], 1))
+    agree(T.reshape(8, 3).shear(-2, -1, 2), np.stack([X.reshape(8, 3)[2 * k : 2 * k + 4, k] for k in range(3)], 1))
+
+
+@pytest.mark.parametrize(("axis", "along", "step"), [(0, 1, 1), (2, 1, 2), (1, 1, 1), (2, 0, -1)])
+def test_a_shear_that_does_not_fit(axis, along, step):
+    with pytest.raises(ValueError, match="can't shear"):
+        T.shear(axis, along, step)
+
+
 def test_permute_and_its_names():
     agree(T.permute(2, 0, 1), X.transpose(2, 0, 1))
     agree(T.permute((-1, 0, 1)), X.transpose(2, 0, 1))
