@@ -14,7 +14,7 @@ from tensor_engine.codegen.lower_index import lower_index
 from tensor_engine.codegen.opt.heuristics import choose_options
 from tensor_engine.codegen.opt.options import apply_option
 from tensor_engine.codegen.partial_sums import partial_sums
-from tensor_engine.codegen.simplify import merge_loops, pm_simplify
+from tensor_engine.codegen.simplify import merge_loops, pm_simplify, pm_simplify_scheduled
 from tensor_engine.codegen.vectorize import vectorize
 from tensor_engine.helpers import NOOPT, SPEC
 from tensor_engine.renderer import Renderer
@@ -57,7 +57,7 @@ PASSES = [
     Pass(
         "simplify",
         "Ranges, gates and sums that need no loop; symbolic rules.",
-        lambda sink, _: graph_rewrite(sink, pm_simplify),
+        lambda sink, _: graph_rewrite(sink, pm_simplify_scheduled),
     ),
     Pass(
         "merge loops",

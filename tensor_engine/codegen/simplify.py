@@ -53,6 +53,16 @@ def reduce_of_constant(node: UOp) -> UOp | None:
     return result
 
 
+pm_ranges = PatternMatcher(
+    [
+        (UPat({Ops.END, Ops.REDUCE}, name="node"), drop_finished_ranges),
+        (UPat(Ops.REDUCE, name="node"), reduce_of_constant),
+    ]
+)
+
+
+# ---- sums of sums, which the schedule makes of overlapping windows: one sum; later passes take sums apart for a reason
+
 def merge_reduces(node: UOp) -> UOp | None:
     """A sum of sums is one sum."""
     inside = node.src[0]
@@ -61,13 +71,7 @@ def merge_reduces(node: UOp) -> UOp | None:
     return inside.src[0].reduce(node.arg, *inside.src[1:], *node.src[1:])
 
 
-pm_ranges = PatternMatcher(
-    [
-        (UPat(Ops.REDUCE, name="node"), merge_reduces),
-        (UPat({Ops.END, Ops.REDUCE}, name="node"), drop_finished_ranges),
-        (UPat(Ops.REDUCE, name="node"), reduce_of_constant),
-    ]
-)
+pm_merge_reduces = PatternMatcher([(UPat(Ops.REDUCE, name="node"), merge_reduces)])
 
 
 # ---- load collapse: a sum over a counted range of which only one element counts is that element ---------------------
@@ -172,6 +176,7 @@ pm_gates = PatternMatcher(
 # what simplifies a kernel once its loops are written out
 pm_written_out = pm_symbolic + pm_gates
 pm_simplify = pm_symbolic + pm_float_operands + pm_ranges + pm_load_collapse + pm_gates
+pm_simplify_scheduled = pm_simplify + pm_merge_reduces
 
 
 # ---- neighbouring loops that run through memory in one go are one loop ----------------------------------------------
