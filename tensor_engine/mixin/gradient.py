@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensor_engine.mixin.resize import ResizeMixin
-from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class GradientMixin(ResizeMixin):
-    """gradient, contiguous_backward; Tensor has `backward`, too."""
+    """gradient; Tensor has `backward`, too."""
 
     __slots__ = ()
 
@@ -36,10 +35,6 @@ class GradientMixin(ResizeMixin):
         return [
             self.from_uop(found[target.uop]) if target.uop in found else target.const_like(0) for target in targets
         ]
-
-    def contiguous_backward(self) -> Self:
-        """The value itself; its gradient gets memory of its own."""
-        return self.alu(Ops.CONTIGUOUS_BACKWARD)
 
     def _own_gradient(self, gradient: Self | None) -> Self:
         """The gradient of this for itself: what is given, or 1."""

@@ -62,6 +62,10 @@ class Hooks:
         """The values in memory of their own, in row order."""
         raise NotImplementedError
 
+    def contiguous_backward(self) -> Self:
+        """The value itself; its gradient gets memory of its own."""
+        return self.alu(Ops.CONTIGUOUS_BACKWARD)
+
     def detach(self) -> Self:
         """The values without their gradient."""
         raise NotImplementedError

@@ -36,6 +36,7 @@ def pad_repeated(node: UOp, pads: Pads) -> UOp:
 
 
 def padded_shape(node: UOp, pads: Pads) -> tuple[int, ...]:
+    """The sizes with the zeros."""
     return tuple(before + size + after for size, (before, after) in zip(node.shape, pads))
 
 

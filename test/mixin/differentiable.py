@@ -204,6 +204,7 @@ ARRANGED = [
     fixed("shrink", lambda x: x.shrink([(1, 2), None, (1, 4)]), lambda x: x[1:2, :, 1:4], THREE),
     fixed("pad_zeros", lambda x: x.pad_zeros([(1, 0), (0, 0), (0, 2)]), lambda x: F.pad(x, (0, 2, 0, 0, 1, 0)), THREE),
     fixed("flip", lambda x: x.flip(0, 2), lambda x: x.flip(0, 2), THREE),
+    fixed("shear", lambda x: x.shear(2, 0), lambda x: torch.stack([x[k, :, k : k + 3] for k in range(2)]), THREE),
     fixed("transpose", lambda x: x.transpose(0, 2), lambda x: x.transpose(0, 2), THREE),
     fixed("T", lambda x: x.T, lambda x: x.T, (3, 4)),
     fixed("movedim", lambda x: x.movedim(0, 2), lambda x: x.movedim(0, 2), THREE),
