@@ -197,9 +197,9 @@ class Tensor(random.RandomMixin):
         """True if all elements are close (see `isclose`); this computes them."""
         return self.isclose(other, rtol, atol, equal_nan).all().item()
 
-    def sequential(self, steps: Iterable[Callable[[Tensor], Tensor]]) -> Tensor:
+    def sequential(self, ll: Iterable[Callable[[Tensor], Tensor]]) -> Tensor:
         """What comes out of one step after the other."""
-        return functools.reduce(lambda value, step: step(value), steps, self)
+        return functools.reduce(lambda value, step: step(value), ll, self)
 
     def __str__(self) -> str:
         """The values, which are computed: `print(tensor)` shows them. `repr` computes nothing."""

@@ -1,101 +1,34 @@
-"""Operations on one element at a time, and how two operands meet."""
+"""Operations on one element at a time."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype, narrowest_int
-from tensor_engine.mixin.hooks import Hooks
-from tensor_engine.mixin.power import power
+from tensor_engine.dtype import ConstType, dtypes
+from tensor_engine.mixin.bits import BitsMixin
+from tensor_engine.mixin.broadcast import NUMBER, broadcast_shape
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-NUMBER = (bool, int, float)
 
-
-# ---- how operands meet ------------------------------------------------------------------------------------------
-
-
-def dtype_with_scalar(dtype: DType, value: ConstType) -> DType:
-    """The type in which a tensor of type `dtype` meets a Python number.
-
-    A Python number is weak: it takes the tensor's type. An integer tensor that meets a float goes to the default
-    float, a bool tensor that meets an int to the default int, and an integer type that is too narrow for the number
-    gives way to the next that isn't.
-    """
-    if dtype.kind in "fx" or isinstance(value, bool):
-        return dtype
-    if isinstance(value, float):
-        return dtypes.default_float.vec(dtype.count)
-    scalar = dtypes.default_int if dtype.kind == "b" else dtype.scalar()
-    if not scalar.min <= value <= scalar.max:
-        scalar = least_upper_dtype(scalar, narrowest_int(value))
-        if dtypes.is_float(scalar):
-            raise OverflowError(f"{value} fits no integer type together with {dtype}")
-    return scalar.vec(dtype.count)
-
-
-def broadcast_shape(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape that all `shapes` expand to, as in numpy. Raises ValueError when there is none."""
-    ndim = max(map(len, shapes))
-    aligned = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
-    result = []
-    for sizes in zip(*aligned):
-        distinct = set(sizes) - {1}
-        if len(distinct) > 1:
-            raise ValueError(f"shapes {' and '.join(map(str, shapes))} don't broadcast")
-        result.append(distinct.pop() if distinct else 1)
-    return tuple(result)
-
-
-class ElementwiseMixin(Hooks):
-    """Arithmetic, comparison, bits, rounding, powers and trigonometry."""
+class ElementwiseMixin(BitsMixin):
+    """Arithmetic, comparison, choice, sign and rounding."""
 
     __slots__ = ()
 
-    def meet(self, other: Self | ConstType) -> tuple[Self, Self]:
-        """This and `other` in one type and one shape."""
-        if isinstance(other, NUMBER):
-            dtype = dtype_with_scalar(self.dtype, other)
-            return self.cast(dtype), self.const_like(other, dtype)
-        if not isinstance(other, ElementwiseMixin):
-            other = self.as_operand(other)
-        if self.dtype is other.dtype and self.shape == other.shape:
-            return self, other
-        dtype = least_upper_dtype(self.dtype.scalar(), other.dtype.scalar())
-        shape = broadcast_shape(self.shape, other.shape)
-        return self.cast(dtype).broadcast_to(shape), other.cast(dtype).broadcast_to(shape)
+    # ---- arithmetic; `reverse` exchanges the operands
 
-    def broadcast_to(self, shape: tuple[Any, ...]) -> Self:
-        """These values repeated along new axes in front and along axes of size 1, to fill `shape`."""
-        if self.shape == shape:
-            return self
-        aligned = (1,) * (len(shape) - len(self.shape)) + self.shape
-        value = self if aligned == self.shape else self.movement(Ops.RESHAPE, aligned)
-        return value if aligned == shape else value.movement(Ops.EXPAND, shape)
-
-    def to_float(self) -> Self:
-        """The values as floats: unchanged if they are, else in the default float type."""
-        return self if self.dtype.kind == "f" else self.cast(dtypes.default_float)
-
-    def _need(self, kinds: str, what: str) -> None:
-        """Raise TypeError unless the type is of one of the kinds."""
-        if self.dtype.kind not in kinds:
-            raise TypeError(f"{what} needs {'bools or ' * ('b' in kinds)}integers, not {self.dtype}")
-
-    # ---- arithmetic
-
-    def add(self, other: Self | ConstType) -> Self:
-        """self + other."""
-        a, b = self.meet(other)
+    def add(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """self + x."""
+        a, b = self.meet(x, reverse)
         return a.alu(Ops.ADD, b)
 
-    def mul(self, other: Self | ConstType) -> Self:
-        """self * other."""
-        a, b = self.meet(other)
+    def mul(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """self * x."""
+        a, b = self.meet(x, reverse)
         return a.alu(Ops.MUL, b)
 
     def neg(self) -> Self:
@@ -104,41 +37,50 @@ class ElementwiseMixin(Hooks):
             return self.logical_not()
         return self.alu(Ops.MUL, self.const_like(-1))
 
-    def sub(self, other: Self | ConstType) -> Self:
-        """self - other."""
-        a, b = self.meet(other)
+    def sub(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """self - x."""
+        a, b = self.meet(x, reverse)
         if a.dtype.kind == "b":
             raise TypeError("bools can't be subtracted: use ^ or logical_not")
-        minus_b = a.const_like(-other, a.dtype) if isinstance(other, NUMBER) else b.neg()
-        return a.alu(Ops.ADD, minus_b)
+        if isinstance(x, NUMBER):
+            return b.neg().alu(Ops.ADD, a) if reverse else a.alu(Ops.ADD, a.const_like(-x))
+        return a.alu(Ops.ADD, b.neg())
 
-    def rsub(self, other: Self | ConstType) -> Self:
-        """other - self."""
-        a, b = self.meet(other)
-        return b.sub(a) if a.dtype.kind == "b" else a.neg().alu(Ops.ADD, b)
+    def div(self, x: Self | ConstType, reverse: bool = False, rounding_mode: str | None = None) -> Self:
+        """self / x, in floats. With `rounding_mode` "trunc" or "floor" rounded towards zero or down, and an integer of
+        integers, where division by zero gives 0.
+        """
+        if rounding_mode not in (None, "trunc", "floor"):
+            raise ValueError(f"div's rounding_mode is 'trunc', 'floor' or None, not {rounding_mode!r}")
+        a, b = self.meet(x, reverse)
+        if rounding_mode == "floor":
+            return a._floordiv(b)
+        if rounding_mode == "trunc" and a.dtype.kind != "f":
+            down = a._floordiv(b)
+            return (a._mod(b).ne(0) & a.lt(0).ne(b.lt(0))).where(down + 1, down)
+        quotient = a.to_float().alu(Ops.FDIV, b.to_float())
+        return quotient if rounding_mode is None else quotient.trunc()
 
-    def div(self, other: Self | ConstType) -> Self:
-        """self / other, always in floats."""
-        a, b = self.meet(other)
-        return a.to_float().alu(Ops.FDIV, b.to_float())
-
-    def rdiv(self, other: Self | ConstType) -> Self:
-        """other / self, always in floats."""
-        a, b = self.meet(other)
-        return b.to_float().alu(Ops.FDIV, a.to_float())
-
-    def floordiv(self, other: Self | ConstType) -> Self:
-        """self / other, rounded down. An integer divided by zero gives 0, a float inf or nan.
+    def floordiv(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """self / x, rounded down. An integer divided by zero gives 0, a float inf or nan.
 
         For doubles the quotient is rounded before it is rounded down: 1 // 0.1 is 10.
         """
-        a, b = self.meet(other)
+        a, b = self.meet(x, reverse)
         return a._floordiv(b)
 
-    def mod(self, other: Self | ConstType) -> Self:
-        """What floor division leaves over; it has the sign of `other`. An integer modulo zero gives 0."""
-        a, b = self.meet(other)
+    def mod(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """What floor division leaves over; it has the sign of `x`. An integer modulo zero gives 0."""
+        a, b = self.meet(x, reverse)
         return a._mod(b)
+
+    def fmod(self, x: Self | ConstType) -> Self:
+        """What division rounded towards zero leaves over; it has the sign of this. An integer modulo zero gives 0."""
+        a, b = self.meet(x)
+        if a.dtype.kind in "bu":
+            return a._mod(b)
+        rest = a._mod(b)
+        return (rest.ne(0) & a.lt(0).ne(b.lt(0))).where(rest - b, rest)
 
     def _floordiv(self, other: Self) -> Self:
         if self.dtype.kind == "f":
@@ -168,14 +110,14 @@ class ElementwiseMixin(Hooks):
         quotient, rest = too_large.where(quotient - 1, quotient), too_large.where(rest + b, rest)
         return quotient.cast(self.dtype), rest.cast(self.dtype)
 
-    def maximum(self, other: Self | ConstType) -> Self:
+    def maximum(self, x: Self | ConstType) -> Self:
         """The larger of the two; nan if either is."""
-        a, b = self.meet(other)
+        a, b = self.meet(x)
         return a.alu(Ops.MAX, b)
 
-    def minimum(self, other: Self | ConstType) -> Self:
+    def minimum(self, x: Self | ConstType) -> Self:
         """The smaller of the two; nan if either is."""
-        a, b = self.meet(other)
+        a, b = self.meet(x)
         return a._reverse_order().alu(Ops.MAX, b._reverse_order())._reverse_order()
 
     def _reverse_order(self) -> Self:
@@ -188,24 +130,24 @@ class ElementwiseMixin(Hooks):
 
     # ---- comparison
 
-    def lt(self, other: Self | ConstType) -> Self:
-        """self < other."""
-        a, b = self.meet(other)
+    def lt(self, x: Self | ConstType) -> Self:
+        """self < x."""
+        a, b = self.meet(x)
         return a.alu(Ops.CMPLT, b)
 
-    def gt(self, other: Self | ConstType) -> Self:
-        """self > other."""
-        a, b = self.meet(other)
+    def gt(self, x: Self | ConstType) -> Self:
+        """self > x."""
+        a, b = self.meet(x)
         return b.alu(Ops.CMPLT, a)
 
-    def le(self, other: Self | ConstType) -> Self:
-        """self <= other."""
-        a, b = self.meet(other)
+    def le(self, x: Self | ConstType) -> Self:
+        """self <= x."""
+        a, b = self.meet(x)
         return b._ge(a)
 
-    def ge(self, other: Self | ConstType) -> Self:
-        """self >= other."""
-        a, b = self.meet(other)
+    def ge(self, x: Self | ConstType) -> Self:
+        """self >= x."""
+        a, b = self.meet(x)
         return a._ge(b)
 
     def _ge(self, other: Self) -> Self:
@@ -213,20 +155,15 @@ class ElementwiseMixin(Hooks):
             return other.alu(Ops.CMPLT, self).alu(Ops.OR, self.alu(Ops.CMPEQ, other))
         return self.alu(Ops.CMPLT, other).logical_not()
 
-    def eq(self, other: Self | ConstType) -> Self:
-        """self == other."""
-        a, b = self.meet(other)
+    def eq(self, x: Self | ConstType) -> Self:
+        """self == x."""
+        a, b = self.meet(x)
         return a.alu(Ops.CMPEQ, b)
 
-    def ne(self, other: Self | ConstType) -> Self:
-        """self != other."""
-        a, b = self.meet(other)
+    def ne(self, x: Self | ConstType) -> Self:
+        """self != x."""
+        a, b = self.meet(x)
         return a.alu(Ops.CMPNE, b)
-
-    def logical_not(self) -> Self:
-        """True where the value is zero."""
-        value = self.cast(dtypes.bool)
-        return value.alu(Ops.CMPNE, value.const_like(True))
 
     def isnan(self) -> Self:
         """True where the value is nan."""
@@ -254,44 +191,6 @@ class ElementwiseMixin(Hooks):
         near = (a - b).abs().le(b.abs() * rtol + atol) & a.isfinite() & b.isfinite()
         near = near | a.eq(b)
         return near | (a.isnan() & b.isnan()) if equal_nan else near
-
-    # ---- bits
-
-    def bitwise_and(self, other: Self | ConstType) -> Self:
-        """self & other, bit by bit."""
-        return self._bits(Ops.AND, other)
-
-    def bitwise_or(self, other: Self | ConstType) -> Self:
-        """self | other, bit by bit."""
-        return self._bits(Ops.OR, other)
-
-    def bitwise_xor(self, other: Self | ConstType) -> Self:
-        """self ^ other, bit by bit."""
-        return self._bits(Ops.XOR, other)
-
-    def _bits(self, op: Ops, other: Self | ConstType) -> Self:
-        a, b = self.meet(other)
-        a._need("biux", op.name)
-        return a.alu(op, b)
-
-    def bitwise_not(self) -> Self:
-        """~self: every bit turned; for bools their opposite."""
-        self._need("biux", "~")
-        if self.dtype.kind == "b":
-            return self.logical_not()
-        return self.alu(Ops.XOR, self.const_like(-1))
-
-    def lshift(self, other: Self | ConstType) -> Self:
-        """self << other. By less than 0, or by as many bits as the type has or more, it gives 0."""
-        a, b = self.meet(other)
-        a._need("iux", "<<")
-        return a.alu(Ops.SHL, b)
-
-    def rshift(self, other: Self | ConstType) -> Self:
-        """self >> other; the sign stays. By less than 0, or by as many bits as there are, it gives 0 or -1."""
-        a, b = self.meet(other)
-        a._need("iux", ">>")
-        return a.alu(Ops.SHR, b)
 
     # ---- choice
 
@@ -365,130 +264,22 @@ class ElementwiseMixin(Hooks):
         away = rest.gt(0.5) | (rest.eq(0.5) & odd)
         return away.where(cut + self.lt(0).where(self.const_like(-1), self.const_like(1)), cut)
 
-    def copysign(self, other: Self | ConstType) -> Self:
-        """The size of this with the sign of `other`, that of -0.0 included."""
-        a, b = self.meet(other)
-        negative = b.lt(0) | (b.eq(0) & b.reciprocal().lt(0))
-        return negative.where(a.abs().neg(), a.abs())
-
-    # ---- roots, powers, exponentials
-
-    def reciprocal(self) -> Self:
-        """1 / self."""
-        return self.to_float().alu(Ops.RECIPROCAL)
-
-    def square(self) -> Self:
-        """self * self."""
-        return self.alu(Ops.MUL, self)
-
-    def sqrt(self) -> Self:
-        """The square root; nan for negative values."""
-        return self.to_float().alu(Ops.SQRT)
-
-    def rsqrt(self) -> Self:
-        """1 / the square root."""
-        return self.sqrt().reciprocal()
-
-    def exp2(self) -> Self:
-        """2 ** self."""
-        return self.to_float().alu(Ops.EXP2)
-
-    def exp(self) -> Self:
-        """e ** self. Half is computed in float32: exp2 would magnify the rounding of its argument."""
-        x = self.to_float()
-        wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
-        return (wide * (1 / math.log(2))).exp2().cast(x.dtype)
-
-    def log2(self) -> Self:
-        """The logarithm to base 2; -inf for 0, nan for negative values."""
-        return self.to_float().alu(Ops.LOG2)
-
-    def log(self) -> Self:
-        """The natural logarithm; -inf for 0, nan for negative values."""
-        return self.log2() * math.log(2)
-
-    def log10(self) -> Self:
-        """The logarithm to base 10."""
-        return self.log2() * math.log10(2)
-
-    def log1p(self) -> Self:
-        """log(1 + self) without loss for small values (W. Kahan's correction of the rounding of 1 + x)."""
-        x = self.to_float()
-        u = x + 1
-        tiny = u.eq(1)
-        # at inf the correction is inf / inf, and at -1 it is exactly 1
-        correction = (tiny | u.eq(math.inf)).where(1, x / tiny.where(1, u - 1))
-        return tiny.where(x, u.log() * correction)
-
-    def pow(self, exponent: Self | ConstType) -> Self:
-        """self ** exponent, with numpy's values at zero, infinity and nan.
-
-        Integers to a constant power are exact (modulo the type's width). Integers to a negative power give 0 unless
-        the base is 1 or -1, as division that rounds towards zero does.
-        """
-        return power(self, exponent)
-
-    def rpow(self, base: Self | ConstType) -> Self:
-        """base ** self."""
-        exponent, base = self.meet(base)
-        return base.pow(exponent)
-
-    def lerp(self, end: Self, weight: Self | ConstType) -> Self:
-        """From this (weight 0) to `end` (weight 1) along a line."""
-        return self + (end - self) * weight
-
-    def logaddexp(self, other: Self | ConstType) -> Self:
-        """log(exp(self) + exp(other)), made so that nothing overflows."""
-        a, b = self.meet(other)
-        largest = a.maximum(b)
-        shift = largest.isinf().where(0, largest)
-        return ((a - shift).exp() + (b - shift).exp()).log() + shift
-
-    # ---- trigonometry
-
-    def sin(self) -> Self:
-        """The sine of an angle in radians."""
-        return self.to_float().alu(Ops.SIN)
-
-    def cos(self) -> Self:
-        """The cosine of an angle in radians.
-
-        1 - 2 sin(x/2)**2: halving is exact, where adding pi/2 to a large angle would lose its last digits.
-        """
-        half = (self.to_float() * 0.5).sin()
-        return 1 - half * half * 2
-
-    def tan(self) -> Self:
-        """The tangent of an angle in radians."""
-        return self.sin() / self.cos()
-
     # ---- Python's operators; == and != stay with each class
 
     __add__ = __radd__ = add
     __mul__ = __rmul__ = mul
-    __sub__, __rsub__ = sub, rsub
-    __truediv__, __rtruediv__ = div, rdiv
-    __floordiv__, __mod__ = floordiv, mod
-    __pow__, __rpow__ = pow, rpow
-    __neg__, __invert__, __abs__ = neg, bitwise_not, abs
+    __sub__, __truediv__, __floordiv__, __mod__ = sub, div, floordiv, mod
+    __neg__, __abs__ = neg, abs
     __lt__, __gt__, __le__, __ge__ = lt, gt, le, ge
-    __and__ = __rand__ = bitwise_and
-    __or__ = __ror__ = bitwise_or
-    __xor__ = __rxor__ = bitwise_xor
-    __lshift__, __rshift__ = lshift, rshift
 
-    def __rfloordiv__(self, other: Self | ConstType) -> Self:
-        a, b = self.meet(other)
-        return b._floordiv(a)
+    def __rsub__(self, x: Self | ConstType) -> Self:
+        return self.sub(x, reverse=True)
 
-    def __rmod__(self, other: Self | ConstType) -> Self:
-        a, b = self.meet(other)
-        return b._mod(a)
+    def __rtruediv__(self, x: Self | ConstType) -> Self:
+        return self.div(x, reverse=True)
 
-    def __rlshift__(self, other: Self | ConstType) -> Self:
-        a, b = self.meet(other)
-        return b.lshift(a)
+    def __rfloordiv__(self, x: Self | ConstType) -> Self:
+        return self.floordiv(x, reverse=True)
 
-    def __rrshift__(self, other: Self | ConstType) -> Self:
-        a, b = self.meet(other)
-        return b.rshift(a)
+    def __rmod__(self, x: Self | ConstType) -> Self:
+        return self.mod(x, reverse=True)

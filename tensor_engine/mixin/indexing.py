@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import dtypes
 from tensor_engine.helpers import ceildiv
-from tensor_engine.mixin.elementwise import broadcast_shape
+from tensor_engine.mixin.broadcast import broadcast_shape
 from tensor_engine.mixin.window import WindowMixin
 from tensor_engine.uop.op import Ops
 

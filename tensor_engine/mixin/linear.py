@@ -50,9 +50,9 @@ class LinearMixin(ActivationMixin):
         columns = w.transpose(-1, -2)
         return rows.contract(columns.reshape(*columns.shape[:-2], 1, *columns.shape[-2:]), 1, dtype)
 
-    def matmul(self, w: Self, reverse: bool = False, dtype: DType | None = None) -> Self:
-        """The matrix product self @ w; w @ self if reversed."""
-        return w.dot(self, dtype) if reverse else self.dot(w, dtype)
+    def matmul(self, x: Self, reverse: bool = False, dtype: DType | None = None) -> Self:
+        """The matrix product self @ x; x @ self if reversed."""
+        return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
     def __matmul__(self, w: Self) -> Self:
         return self.dot(w)
@@ -60,8 +60,14 @@ class LinearMixin(ActivationMixin):
     def __rmatmul__(self, w: Self) -> Self:
         return self.as_operand(w).dot(self)
 
-    def linear(self, weight: Self, bias: Self | None = None) -> Self:
-        """self @ weight + bias. Weight: (features in, features out), or (features,) to multiply element by element."""
+    def linear(self, weight: Self, bias: Self | None = None, dtype: DType | str | None = None) -> Self:
+        """self @ weight + bias. Weight: (features in, features out), or (features,) to multiply element by element.
+
+        With `dtype` all three are cast to it first.
+        """
+        if dtype is not None:
+            own = to_dtype(dtype)
+            return self.cast(own).linear(weight.cast(own), bias if bias is None else bias.cast(own))
         product = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
         return product if bias is None else product + bias
 

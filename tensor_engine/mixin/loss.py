@@ -26,57 +26,57 @@ class LossMixin(LinearMixin):
             return self
         return self.mean() if reduction == "mean" else self.sum()
 
-    def binary_crossentropy(self, target: Self, reduction: str = "mean") -> Self:
-        """-target * log(self) - (1 - target) * log(1 - self), for probabilities."""
-        loss = -target * self.log() - (1 - target) * (1 - self).log()
+    def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:
+        """-Y * log(self) - (1 - Y) * log(1 - self), for probabilities."""
+        loss = -Y * self.log() - (1 - Y) * (1 - self).log()
         return loss._combined(reduction)
 
-    def binary_crossentropy_logits(self, target: Self, reduction: str = "mean", pos_weight: Self | None = None) -> Self:
+    def binary_crossentropy_logits(self, Y: Self, reduction: str = "mean", pos_weight: Self | None = None) -> Self:
         """The binary cross-entropy of sigmoid(self), made so that nothing overflows.
 
         `pos_weight` weighs the positive targets.
         """
-        positive = target if pos_weight is None else target * pos_weight
-        loss = positive * (-self).softplus() + (1 - target) * self.softplus()
+        positive = Y if pos_weight is None else Y * pos_weight
+        loss = positive * (-self).softplus() + (1 - Y) * self.softplus()
         return loss._combined(reduction)
 
-    def cross_entropy(self, target: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
+    def cross_entropy(self, Y: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
         """The cross-entropy of softmax(self) over axis 1 (0 if it is the only one).
 
-        `target`: class numbers, in this shape without the class axis, or probabilities in this shape.
+        `Y`, the targets: class numbers, in this shape without the class axis, or probabilities in this shape.
         """
         axis = min(self.ndim - 1, 1)
         classes = self.shape[axis]
-        if target.shape != self.shape:
-            target = target.one_hot(classes).movedim(-1, axis)
-        smooth = target.cast(self.dtype) * (1 - label_smoothing) + label_smoothing / classes
+        if Y.shape != self.shape:
+            Y = Y.one_hot(classes).movedim(-1, axis)
+        smooth = Y.cast(self.dtype) * (1 - label_smoothing) + label_smoothing / classes
         return (-self.log_softmax(axis) * smooth).sum(axis)._combined(reduction)
 
     def sparse_categorical_crossentropy(
-        self, target: Self, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
+        self, Y: Self, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
     ) -> Self:
-        """The cross-entropy of softmax(self) over the last axis for class numbers, but for those to be ignored."""
+        """The cross-entropy of softmax(self) over the last axis for the class numbers Y, but for those to be ignored."""
         log_probabilities = self.log_softmax(-1)
-        counted = target.ne(ignore_index)
-        chosen = (log_probabilities * target.one_hot(self.shape[-1])).sum(-1)
+        counted = Y.ne(ignore_index)
+        chosen = (log_probabilities * Y.one_hot(self.shape[-1])).sum(-1)
         loss = -(chosen * (1 - label_smoothing) + log_probabilities.mean(-1) * label_smoothing)
         loss = counted.where(loss, 0)
         return loss.sum() / counted.sum() if reduction == "mean" else loss._combined(reduction)
 
     def nll_loss(
-        self, target: Self, weight: Self | None = None, ignore_index: int | None = None, reduction: str = "mean"
+        self, Y: Self, weight: Self | None = None, ignore_index: int | None = None, reduction: str = "mean"
     ) -> Self:
         """-self at the target's class, for log-probabilities with classes along axis 1 (0 if it is the only one).
 
         Each is weighted by its class's `weight`, and so is the mean.
         """
         axis = min(self.ndim - 1, 1)
-        hits = target.one_hot(self.shape[axis]).movedim(-1, axis).cast(dtypes.bool)
-        counted = target.cast(dtypes.int32).const_like(1, self.dtype)
+        hits = Y.one_hot(self.shape[axis]).movedim(-1, axis).cast(dtypes.bool)
+        counted = Y.cast(dtypes.int32).const_like(1, self.dtype)
         if weight is not None:
             spread = weight.reshape((1,) * axis + (-1,) + (1,) * (self.ndim - axis - 1))
             counted = hits.where(spread, 0).sum(axis)
         if ignore_index is not None:
-            counted = target.ne(ignore_index).where(counted, 0)
+            counted = Y.ne(ignore_index).where(counted, 0)
         loss = -hits.where(self, 0).sum(axis) * counted
         return loss.sum() / counted.sum() if reduction == "mean" else loss._combined(reduction)

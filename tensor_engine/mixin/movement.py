@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.helpers import inverse_permutation, prod
-from tensor_engine.mixin.elementwise import ElementwiseMixin
+from tensor_engine.mixin.transcendental import TranscendentalMixin
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_sizes(shape: tuple[Any, ...]) -> None:
         raise ValueError(f"a shape has sizes that are not negative, not {shape}")
 
 
-class MovementMixin(ElementwiseMixin):
+class MovementMixin(TranscendentalMixin):
     """Reshape, permute, expand, shrink, pad, flip, and what is made of them."""
 
     __slots__ = ()

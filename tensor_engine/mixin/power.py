@@ -9,9 +9,9 @@ from tensor_engine.dtype import ConstType, dtypes, least_upper_dtype
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
-    from tensor_engine.mixin.elementwise import ElementwiseMixin
+    from tensor_engine.mixin.transcendental import TranscendentalMixin
 
-    V = TypeVar("V", bound=ElementwiseMixin)
+    V = TypeVar("V", bound=TranscendentalMixin)
 
 LARGEST_WRITTEN_OUT = 64  # beyond this, multiplying is slower and no more exact than exp2 and log2
 

@@ -1,0 +1,120 @@
+"""Roots, powers, exponentials, logarithms and angles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tensor_engine.dtype import ConstType, dtypes, least_upper_dtype
+from tensor_engine.mixin.elementwise import ElementwiseMixin
+from tensor_engine.mixin.power import power
+from tensor_engine.uop.op import Ops
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class TranscendentalMixin(ElementwiseMixin):
+    """sqrt, exp, log, pow, sin and their kin, all in floats but for powers of integers."""
+
+    __slots__ = ()
+
+    # ---- roots, powers, exponentials
+
+    def reciprocal(self) -> Self:
+        """1 / self."""
+        return self.to_float().alu(Ops.RECIPROCAL)
+
+    def square(self) -> Self:
+        """self * self."""
+        return self.alu(Ops.MUL, self)
+
+    def sqrt(self) -> Self:
+        """The square root; nan for negative values."""
+        return self.to_float().alu(Ops.SQRT)
+
+    def rsqrt(self) -> Self:
+        """1 / the square root."""
+        return self.sqrt().reciprocal()
+
+    def exp2(self) -> Self:
+        """2 ** self."""
+        return self.to_float().alu(Ops.EXP2)
+
+    def exp(self) -> Self:
+        """e ** self. Half is computed in float32: exp2 would magnify the rounding of its argument."""
+        x = self.to_float()
+        wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+        return (wide * (1 / math.log(2))).exp2().cast(x.dtype)
+
+    def log2(self) -> Self:
+        """The logarithm to base 2; -inf for 0, nan for negative values."""
+        return self.to_float().alu(Ops.LOG2)
+
+    def log(self) -> Self:
+        """The natural logarithm; -inf for 0, nan for negative values."""
+        return self.log2() * math.log(2)
+
+    def log10(self) -> Self:
+        """The logarithm to base 10."""
+        return self.log2() * math.log10(2)
+
+    def log1p(self) -> Self:
+        """log(1 + self) without loss for small values (W. Kahan's correction of the rounding of 1 + x)."""
+        x = self.to_float()
+        u = x + 1
+        tiny = u.eq(1)
+        # at inf the correction is inf / inf, and at -1 it is exactly 1
+        correction = (tiny | u.eq(math.inf)).where(1, x / tiny.where(1, u - 1))
+        return tiny.where(x, u.log() * correction)
+
+    def pow(self, x: Self | ConstType, reverse: bool = False) -> Self:
+        """self ** x (x ** self if reversed), with numpy's values at zero, infinity and nan.
+
+        Integers to a constant power are exact (modulo the type's width). Integers to a negative power give 0 unless
+        the base is 1 or -1, as division that rounds towards zero does.
+        """
+        if reverse:
+            base, exponent = self.meet(x, reverse)
+            return power(base, exponent)
+        return power(self, x)
+
+    def lerp(self, end: Self, weight: Self | ConstType) -> Self:
+        """From this (weight 0) to `end` (weight 1) along a line."""
+        return self + (end - self) * weight
+
+    def logaddexp(self, other: Self | ConstType) -> Self:
+        """log(exp(self) + exp(other)), made so that nothing overflows."""
+        a, b = self.meet(other)
+        largest = a.maximum(b)
+        shift = largest.isinf().where(0, largest)
+        return ((a - shift).exp() + (b - shift).exp()).log() + shift
+
+    def copysign(self, other: Self | ConstType) -> Self:
+        """The size of this with the sign of `other`, that of -0.0 included."""
+        a, b = self.meet(other)
+        negative = b.lt(0) | (b.eq(0) & b.reciprocal().lt(0))
+        return negative.where(a.abs().neg(), a.abs())
+
+    # ---- angles
+
+    def sin(self) -> Self:
+        """The sine of an angle in radians."""
+        return self.to_float().alu(Ops.SIN)
+
+    def cos(self) -> Self:
+        """The cosine of an angle in radians.
+
+        1 - 2 sin(x/2)**2: halving is exact, where adding pi/2 to a large angle would lose its last digits.
+        """
+        half = (self.to_float() * 0.5).sin()
+        return 1 - half * half * 2
+
+    def tan(self) -> Self:
+        """The tangent of an angle in radians."""
+        return self.sin() / self.cos()
+
+    __pow__ = pow
+
+    def __rpow__(self, x: Self | ConstType) -> Self:
+        return self.pow(x, reverse=True)
