@@ -87,6 +87,10 @@ class Tensor(random.RandomMixin):
         node = UOp.new_buffer(Device.canonicalize(device), prod(sizes), kind)
         return cls.from_uop(node.reshape(sizes))
 
+    def empty_like(self, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
+        """Memory in this shape and type, whose content is undefined."""
+        return Tensor.empty(self.shape, dtype=dtype or self.dtype, device=device or self.device)
+
     @classmethod
     def as_operand(cls, value: Any) -> Tensor:
         if isinstance(value, (np.ndarray, np.generic, list, tuple)):
@@ -124,10 +128,13 @@ class Tensor(random.RandomMixin):
         return self if dtype is self.dtype else Tensor.from_uop(self.uop.cast(dtype))
 
     def bitcast(self, dtype: DType | str) -> Tensor:
-        """The same bits read as another type; the last axis grows or shrinks where the widths differ."""
+        """The same bits read as another type; the last axis grows or shrinks where the widths differ.
+
+        Low bits come first. Raises ValueError if elements are left over, and for bools of another width.
+        """
         dtype = to_dtype(dtype)
         if dtype.bits != self.dtype.bits:
-            raise ValueError(f"can't bitcast {self.dtype} to {dtype}: they differ in width")
+            return self.regrouped_bits(dtype)
         return self if dtype is self.dtype else Tensor.from_uop(self.uop.bitcast(dtype))
 
     def const_like(self, value: ConstType, dtype: DType | None = None) -> Tensor:
@@ -192,10 +199,6 @@ class Tensor(random.RandomMixin):
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; one number for shape ()."""
         return self.numpy().tolist()
-
-    def allclose(self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-        """True if all elements are close (see `isclose`); this computes them."""
-        return self.isclose(other, rtol, atol, equal_nan).all().item()
 
     def sequential(self, ll: Iterable[Callable[[Tensor], Tensor]]) -> Tensor:
         """What comes out of one step after the other."""
@@ -286,44 +289,6 @@ class Tensor(random.RandomMixin):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one axis."""
         return self.shape if dim is None else self.shape[self.resolve_axis(dim)]
-
-    def element_size(self) -> Any:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    def nbytes(self) -> Any:
-        """Bytes of all elements."""
-        return self.numel() * self.dtype.itemsize
-
-    def is_floating_point(self) -> Any:
-        """True for half, bfloat16, float and double."""
-        return dtypes.is_float(self.dtype)
-
-    # ---- types by name
-
-    def float(self) -> Tensor:
-        """As float32."""
-        return self.cast(dtypes.float32)
-
-    def half(self) -> Tensor:
-        """As float16."""
-        return self.cast(dtypes.float16)
-
-    def double(self) -> Tensor:
-        """As float64."""
-        return self.cast(dtypes.float64)
-
-    def int(self) -> Tensor:
-        """As int32."""
-        return self.cast(dtypes.int32)
-
-    def long(self) -> Tensor:
-        """As int64."""
-        return self.cast(dtypes.int64)
-
-    def bool(self) -> Tensor:
-        """True where not zero."""
-        return self.cast(dtypes.bool)
 
     # ---- as Python sees it
 

@@ -250,9 +250,9 @@ def test_sizes():
 
 def test_allclose_and_sequential():
     x = Tensor([1.0, 2.0])
-    assert x.allclose(x + 1e-7)
-    assert not x.allclose(x + 1e-3)
-    assert x.sequential([Tensor.exp, Tensor.log, lambda t: t * 2]).allclose(x * 2)
+    assert x.allclose(x + 1e-7).item()
+    assert not x.allclose(x + 1e-3).item()
+    assert x.sequential([Tensor.exp, Tensor.log, lambda t: t * 2]).allclose(x * 2).item()
 
 
 # ---- writing

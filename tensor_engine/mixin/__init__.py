@@ -1,8 +1,8 @@
 """The methods that Tensor and UOp share, a file a family. Each is one function object in both classes.
 
-hooks → broadcast → bits → elementwise → transcendental → movement → creation → join → padding → reduce → activation
-→ linear → loss → window → indexing → sorting → resize → gradient: each family uses only those before it. `random`
-needs memory for its state and belongs to Tensor alone.
+hooks → types → broadcast → bits → elementwise → transcendental → movement → creation → join → regroup → padding →
+reduce → scan → activation → linear → loss → window → indexing → writing → pool → sorting → decomposition → resize →
+gradient: each family uses only those before it. `random` needs memory for its state and belongs to Tensor alone.
 """
 
 from tensor_engine.mixin.gradient import GradientMixin

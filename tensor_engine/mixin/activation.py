@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tensor_engine.dtype import dtypes
-from tensor_engine.mixin.reduce import ReduceMixin
+from tensor_engine.mixin.scan import ScanMixin
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -18,10 +18,9 @@ ERF_SERIES = tuple((-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: error below 1.5e-7
 ERF_TAIL = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 ERF_TAIL_SCALE = 0.3275911
-SQUARES_ROUND_ABOVE = 1e8  # from here on x * x + 1 is x * x, in double precision too
 
 
-class ActivationMixin(ReduceMixin):
+class ActivationMixin(ScanMixin):
     """Activation functions, all in floats."""
 
     __slots__ = ()
@@ -55,16 +54,6 @@ class ActivationMixin(ReduceMixin):
     def softsign(self) -> Self:
         """self / (1 + |self|)."""
         return self / (self.abs() + 1)
-
-    # ---- parts of smooth functions: each has the slope at 0 of the side that it is joined to there
-
-    def distance_from_zero(self) -> Self:
-        """|self| with slope 1 at 0, where `abs` has slope 0."""
-        return self.lt(0).where(-self, self)
-
-    def unless_positive(self) -> Self:
-        """The value, or 0 if it is positive; with slope 1 at 0, where `minimum` leaves the tie to the number."""
-        return self.gt(0).where(0, self)
 
     # ---- made of exponentials
 
@@ -145,40 +134,3 @@ class ActivationMixin(ReduceMixin):
         far = 1 - t * t.polynomial(ERF_TAIL) * (-size.square()).exp()
         near = x * size.minimum(1).square().polynomial(ERF_SERIES) * (2 / math.sqrt(math.pi))
         return size.lt(1).where(near, x.lt(0).where(-far, far))
-
-    def polynomial(self, coefficients: tuple[float, ...]) -> Self:
-        """c0 + c1 * self + c2 * self**2 + …, by Horner's rule."""
-        result = self.const_like(coefficients[-1])
-        for coefficient in coefficients[-2::-1]:
-            result = result * self + coefficient
-        return result
-
-    # ---- hyperbolic and inverse functions
-
-    def sinh(self) -> Self:
-        """The hyperbolic sine."""
-        return (self.exp() - (-self).exp()) / 2
-
-    def cosh(self) -> Self:
-        """The hyperbolic cosine."""
-        return (self.exp() + (-self).exp()) / 2
-
-    def asinh(self) -> Self:
-        """The inverse hyperbolic sine."""
-        size = self.to_float().distance_from_zero()
-        root = (size.square() + 1).sqrt()
-        near = (size + size.square() / (root + 1)).log1p()
-        result = size.gt(SQUARES_ROUND_ABOVE).where(size.log() + math.log(2), near)
-        return self.lt(0).where(-result, result)
-
-    def acosh(self) -> Self:
-        """The inverse hyperbolic cosine; nan below 1."""
-        x = self.to_float()
-        above = x - 1
-        near = (above + (above * (x + 1)).sqrt()).log1p()
-        return x.gt(SQUARES_ROUND_ABOVE).where(x.log() + math.log(2), near)
-
-    def atanh(self) -> Self:
-        """The inverse hyperbolic tangent; nan beyond -1 … 1."""
-        x = self.to_float()
-        return (x * 2 / (1 - x)).log1p() / 2

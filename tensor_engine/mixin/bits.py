@@ -11,7 +11,6 @@ from tensor_engine.uop.op import Ops
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
 class BitsMixin(BroadcastMixin):
     """and, or, xor, not, shifts."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, least_upper_dtype, narrowest_int
-from tensor_engine.mixin.hooks import Hooks
+from tensor_engine.mixin.types import TypesMixin
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def broadcast_shape(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(result)
 
 
-class BroadcastMixin(Hooks):
+class BroadcastMixin(TypesMixin):
     """Types and shapes that agree."""
 
     __slots__ = ()

@@ -108,17 +108,19 @@ class CreationMixin(MovementMixin):
 
     # ---- in the shape of another
 
-    def full_like(self, fill_value: ConstType, dtype: DType | str | None = None) -> Self:
-        """One value in this shape, on this device, and in this type unless another is given."""
-        return self.full(self.shape, fill_value, dtype or self.dtype, self.uop.device)
+    def full_like(
+        self, fill_value: ConstType, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """One value in this shape, in this type and on this device unless others are given."""
+        return self.full(self.shape, fill_value, dtype or self.dtype, device or self.uop.device)
 
-    def zeros_like(self, dtype: DType | str | None = None) -> Self:
+    def zeros_like(self, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Zeros in this shape and type."""
-        return self.full_like(0, dtype)
+        return self.full_like(0, dtype, device)
 
-    def ones_like(self, dtype: DType | str | None = None) -> Self:
+    def ones_like(self, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """Ones in this shape and type."""
-        return self.full_like(1, dtype)
+        return self.full_like(1, dtype, device)
 
     # ---- triangles
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING, Any
 
+from tensor_engine.dtype import DType, to_dtype
+
 if TYPE_CHECKING:
     from tensor_engine.mixin.linear import LinearMixin
 
 
-def einsum(formula: str, *operands: Any) -> Any:
+def einsum(formula: str, *operands: Any, dtype: DType | str | None = None) -> Any:
     """`einsum("bij,bjk->bik", a, b)`. "..." stands for axes that broadcast; without "->" the output has, in
-    alphabetical order, the axes that are named once.
+    alphabetical order, the axes that are named once. `dtype`: what is summed in, and the type of the result.
 
     Raises ValueError for a formula that doesn't fit the shapes.
     """
@@ -22,13 +24,15 @@ def einsum(formula: str, *operands: Any) -> Any:
     sizes = axis_sizes(formula, aligned)
     order = output + [axis for axis in sizes if axis not in output]
     factors = [on_axes(operand, axes, order) for operand, axes in aligned]
-    summed = len(order) - len(output)
+    summed, own = len(order) - len(output), None if dtype is None else to_dtype(dtype)
     if len(factors) == 2 and summed:
-        return factors[0].contract(factors[1], summed)
+        return factors[0].contract(factors[1], summed, own)
     product = factors[0].broadcast_to(tuple(sizes[axis] for axis in order))
     for factor in factors[1:]:
         product = product * factor
-    return product.sum(tuple(range(-summed, 0))) if summed else product
+    if summed:
+        return product.sum(tuple(range(-summed, 0)), dtype=own)
+    return product if own is None else product.cast(own)
 
 
 def parse(formula: str, ndims: list[int]) -> tuple[list[list[str]], list[str]]:
@@ -68,11 +72,7 @@ def take_diagonals(operand: LinearMixin, axes: list[str]) -> tuple[Any, list[str
         while axes.count(axis) > 1:
             first = axes.index(axis)
             second = axes.index(axis, first + 1)
-            moved = operand.movedim(first, -1).movedim(second - 1, -1)
-            square = moved.reshape(-1, *moved.shape[-2:])
-            n = square.shape[-1]
-            on_diagonal = square.flatten(1).pad_zeros([(0, 0), (0, n)]).reshape(-1, n, n + 1)
-            operand = on_diagonal.shrink([None, None, (0, 1)]).reshape(*moved.shape[:-1])
+            operand = operand.diagonal(0, first, second)
             axes = [a for i, a in enumerate(axes) if i not in (first, second)] + [axis]
     return operand, axes
 

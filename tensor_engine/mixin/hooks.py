@@ -70,6 +70,18 @@ class Hooks:
         """The values without their gradient."""
         raise NotImplementedError
 
+    def dropout(self, p: float = 0.5) -> Self:
+        """Zero by chance, while training. Random numbers are Tensor's: a node has none."""
+        raise TypeError(f"a {type(self).__name__} draws no random numbers: drop out elements of a Tensor")
+
+    def realize(self) -> Self:
+        """The values, computed now, for shapes that depend on them. A node has none."""
+        raise TypeError(f"a {type(self).__name__} has no values before it runs: give a size")
+
+    def item(self) -> Any:
+        """The only element, computed now."""
+        raise TypeError(f"a {type(self).__name__} has no values before it runs: give a size")
+
     @classmethod
     def const(cls, dtype: DType, value: ConstType, device: str | None = None) -> Self:
         """A scalar constant; without a device it goes with operands on any."""

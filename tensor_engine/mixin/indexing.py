@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.dtype import dtypes
+from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.helpers import ceildiv
 from tensor_engine.mixin.broadcast import broadcast_shape
 from tensor_engine.mixin.window import WindowMixin
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class IndexingMixin(WindowMixin):
-    """x[…], take, gather, scatter."""
+    """x[…], take, gather, nonzero, masked_select."""
 
     __slots__ = ()
 
     # ---- x[...]
 
     def __getitem__(self, indices: Any) -> Self:
-        """Ints, slices (steps and negative ones too), None, Ellipsis, and integer tensors, arrays or lists as in numpy.
+        """Ints, slices (steps and negative ones too), None, Ellipsis, integer tensors, arrays or lists, and bool masks,
+        as in numpy.
 
-        Raises IndexError for an int outside or too many indices, and for bool masks, whose result's shape would
-        depend on values: use where or masked_fill.
+        The shape that a mask gives depends on its values: they are computed now. Raises IndexError for an int outside,
+        too many indices, or a mask that doesn't fit.
         """
         picks = self._complete(indices)
         value, axis = self, 0
-        computed: list[tuple[int, Any]] = []
         for pick in picks:
             if pick is None:
                 value = value.unsqueeze(axis)
@@ -43,25 +43,32 @@ class IndexingMixin(WindowMixin):
             elif isinstance(pick, int):
                 value = value._part(axis, *value._one_place(axis, pick)).squeeze(axis)
                 continue
-            else:
-                computed.append((axis, pick))
             axis += 1
-        if not computed:
-            return value
-        return value._pick([a for a, _ in computed], [i for _, i in computed], adjacent=_adjacent(picks))
+        computed: list[Any] = [pick for pick in picks if isinstance(pick, IndexingMixin)]
+        return value._pick(computed_axes(picks), computed, adjacent(picks)) if computed else value
 
     def _complete(self, indices: Any) -> list[Any]:
-        """An index for each axis: Ellipsis and what is missing at the end replaced by whole slices."""
+        """An index for each axis: Ellipsis and what is missing at the end replaced by whole slices, masks by places."""
         picks = list(indices) if isinstance(indices, tuple) else [indices]
         picks = [self._as_index(pick) for pick in picks]
         dots = [i for i, pick in enumerate(picks) if pick is Ellipsis]
         if len(dots) > 1:
             raise IndexError("an index can have only one ...")
-        used = sum(pick is not None and pick is not Ellipsis for pick in picks)
+        used = sum(map(axes_taken, picks))
         if used > self.ndim:
             raise IndexError(f"{used} indices are too many for shape {self.shape}")
         at = dots[0] if dots else len(picks)
-        return picks[:at] + [slice(None)] * (self.ndim - used) + picks[at + 1 :]
+        picks = picks[:at] + [slice(None)] * (self.ndim - used) + picks[at + 1 :]
+        axes = [sum(map(axes_taken, picks[:i])) for i in range(len(picks))]
+        return [index for axis, pick in zip(axes, picks) for index in self._without_mask(axis, pick)]
+
+    def _without_mask(self, axis: int, pick: Any) -> tuple[Any, ...]:
+        """An index as it is, or a mask as the places where it is true, computed now: a tensor for each of its axes."""
+        if not isinstance(pick, IndexingMixin) or pick.dtype.kind != "b":
+            return (pick,)
+        if not pick.ndim or self.shape[axis : axis + pick.ndim] != pick.shape:
+            raise IndexError(f"a mask of shape {pick.shape} doesn't fit the axes of {self.shape} from {axis} on")
+        return pick.nonzero().unbind(1)
 
     def _as_index(self, pick: Any) -> Any:
         """An index of a kind that `__getitem__` knows."""
@@ -72,8 +79,6 @@ class IndexingMixin(WindowMixin):
         if hasattr(pick, "__index__") and not isinstance(pick, (bool, IndexingMixin)) and getattr(pick, "ndim", 0) == 0:
             return pick.__index__()
         value = pick if isinstance(pick, IndexingMixin) else self._listed(pick)
-        if value.dtype.kind == "b":
-            raise IndexError("a bool mask gives a shape that depends on values: use where or masked_fill")
         if value.dtype.kind == "f":
             raise IndexError(f"an index is made of integers, not of {value.dtype}")
         return value
@@ -85,7 +90,8 @@ class IndexingMixin(WindowMixin):
         except TypeError:
             kinds = "an int, a slice, None, ..., or integers in a Tensor, an array or a list"
             raise IndexError(f"an index is {kinds}, not {pick!r:.80}") from None
-        return value if 0 not in value.shape else value.cast(dtypes.int32)
+        is_empty_list = 0 in value.shape and value.dtype.kind == "f"
+        return value.cast(dtypes.int32) if is_empty_list else value
 
     def _one_place(self, axis: int, place: int) -> tuple[int, int]:
         """(place, place + 1), counted from the front."""
@@ -127,17 +133,16 @@ class IndexingMixin(WindowMixin):
         value = self.permute(axes + others)
         value = value.reshape((1,) * len(shape) + value.shape)
         for axis, index in zip(axes, indices):
-            value = value._pick_axis(len(shape), self._from_front(index, axis).broadcast_to(shape))
+            value = value._pick_axis(len(shape), self._counted_from_front(index, self.shape[axis]).broadcast_to(shape))
         place = axes[0] if adjacent else 0
         front = list(range(len(shape)))
         rest = [len(shape) + i for i in range(len(others))]
         return value.permute(rest[:place] + front + rest[place:])
 
-    def _from_front(self, index: Self, axis: int) -> Self:
-        """Negative places counted from the front."""
-        if index.dtype.kind == "u":
-            return index
-        return index.lt(0).where(index + self.shape[axis], index)
+    @staticmethod
+    def _counted_from_front(index: Any, size: int) -> Any:
+        """Negative places of an axis counted from the front."""
+        return index if index.dtype.kind == "u" else index.lt(0).where(index + size, index)
 
     def _pick_axis(self, axis: int, index: Self) -> Self:
         """Without `axis`: at each of the places before it, which index has too, the element that index names."""
@@ -171,86 +176,70 @@ class IndexingMixin(WindowMixin):
         part = self.shrink([None if i == axis else (0, size) for i, size in enumerate(index.shape)])
         # the axis moves behind all others, and a new one takes its place
         value = part.unsqueeze(axis).movedim(axis + 1, -1)
-        index = self._from_front(index, axis).unsqueeze(-1)
+        index = self._counted_from_front(index, self.shape[axis]).unsqueeze(-1)
         return value._at_places(self.ndim, index)
 
-    # ---- writing to places
+    # ---- where something is true
 
-    def written(self, indices: Any, value: Self) -> Self:
-        """This with `value`, broadcast, at the places that ints, slices and None name as in `x[indices]`.
+    def nonzero(self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """Where elements are not zero, in row order: (count, axes), int32.
 
-        Raises IndexError for places that are computed: `scatter` writes to those.
+        The count depends on the values: they are computed now, unless `size` says how many rows to give. Rows that
+        are left over hold `fill_value`.
         """
-        picks = self._complete(indices)
-        if any(isinstance(pick, IndexingMixin) for pick in picks):
-            raise IndexError("only ints and slices can be written to; use scatter or where for computed places")
-        shape = self[tuple(picks)].shape
-        value = value.cast(self.dtype).expand(shape)
-        if 0 in shape:
-            return self
-        picks = [pick for pick in picks if pick is not None]
-        places = [
-            range(size)[pick] if isinstance(pick, slice) else range(size)[pick % size :][:1]
-            for pick, size in zip(picks, self.shape)
-        ]
-        inside = value.const_like(True, dtypes.bool)
-        return inside._placed_in(self.shape, places).where(value._placed_in(self.shape, places), self)
+        places, is_found = self.cast(dtypes.bool).flatten()._places_of_true(size)
+        columns = []
+        for axis_size in reversed(self.shape):
+            columns.append(places.mod(axis_size))
+            places = places.floordiv(axis_size)
+        if not columns:
+            return places.reshape(-1, 1)._part(1, 0, 0)
+        table = columns[-1].stack(*columns[-2::-1], dim=1)
+        return is_found.unsqueeze(1).where(table, fill_value).cast(dtypes.int32)
 
-    def _placed_in(self, shape: tuple[int, ...], places: list[range]) -> Self:
-        """These elements at the given places of each axis, zeros elsewhere."""
-        value = self.reshape([len(line) for line in places])
-        for axis, (line, size) in enumerate(zip(places, shape)):
-            if line.step < 0:
-                value, line = value.flip(axis), line[::-1]
-            value = value._spread_axis(axis, line.step)
-            value = value._placed(axis, line.start, size - line.start - value.shape[axis])
-        return value
+    def masked_select(self, mask: Self, size: int | None = None, fill_value: ConstType = 0) -> Self:
+        """The elements where the mask, broadcast, is true, in row order, as one axis.
 
-    def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
-        """self with self[index[i][j]][j] = src[i][j] for dim 0, and so on; of several values for one place the last.
-
-        With `reduce` "add", "multiply", "max" or "min" all of them are combined with what is there. The work is the
-        number of places times the number of values.
+        Their number depends on the mask, which is computed now, unless `size` says how many to give. What is left
+        over is `fill_value`.
         """
-        axis = self.resolve_axis(dim)
-        if reduce not in SCATTER_REDUCTIONS:
-            raise ValueError(f"scatter's reduce is one of {', '.join(map(str, SCATTER_REDUCTIONS))}, not {reduce!r}")
-        if not isinstance(src, IndexingMixin):
-            src = index.const_like(src, self.dtype)
-        src = src.cast(self.dtype).shrink([(0, size) for size in index.shape])
-        hits, values = self._hits(axis, self._from_front(index, axis), src)
-        return SCATTER_REDUCTIONS[reduce](self, hits, values)
+        shape = broadcast_shape(self.shape, mask.shape)
+        places, is_found = mask.cast(dtypes.bool).broadcast_to(shape).flatten()._places_of_true(size)
+        chosen = self.broadcast_to(shape).flatten().take(places)
+        return is_found.where(chosen, fill_value).cast(self.dtype)
 
-    def _hits(self, axis: int, index: Self, src: Self) -> tuple[Self, Self]:
-        """Which value (last axis) goes to which place of this tensor, and the values."""
-        grow = [(0, 0 if i == axis else mine - size) for i, (mine, size) in enumerate(zip(self.shape, index.shape))]
-        inside = index.const_like(True, dtypes.bool).pad_zeros(grow)
-        index, src = index.pad_zeros(grow), src.pad_zeros(grow)
+    def _places_of_true(self, size: int | None) -> tuple[Self, Self]:
+        """For an axis of bools: where the first `size` of them stand that are true, and which of these there are."""
+        length = self.shape[0]
+        counts = self.cast(dtypes.int32).cumsum().contiguous()
+        if size is None:
+            counts = counts.realize()
+        total = counts._part(0, max(length - 1, 0), length).sum()
+        number = self.counting(total.item() if size is None else size)
+        # the first place at which more than `number` of them stand so far, by bisection
+        low, high = number.const_like(0), number.const_like(length)
+        for _ in range(length.bit_length()):
+            middle = (low + high).rshift(1)
+            is_behind = counts.take(middle).le(number) & low.lt(high)
+            low, high = is_behind.where(middle + 1, low), is_behind.where(high, middle)
+        is_found = number.lt(total)
+        return is_found.where(low, 0), is_found
 
-        def behind(value: Self) -> Self:
-            return value.unsqueeze(axis).movedim(axis + 1, -1)
 
-        places = self.counting(self.shape[axis]).reshape((-1,) + (1,) * (self.ndim - axis))
-        return behind(index).eq(places) & behind(inside), behind(src)
+def axes_taken(pick: Any) -> int:
+    """How many axes an index stands for."""
+    if pick is None or pick is Ellipsis:
+        return 0
+    return pick.ndim if isinstance(pick, IndexingMixin) and pick.dtype.kind == "b" else 1
 
 
-def _adjacent(picks: list[Any]) -> bool:
+def computed_axes(picks: list[Any]) -> list[int]:
+    """The axes of the computed indices, once None, slices and ints have been applied."""
+    kept = [pick for pick in picks if not isinstance(pick, int)]
+    return [axis for axis, pick in enumerate(kept) if isinstance(pick, IndexingMixin)]
+
+
+def adjacent(picks: list[Any]) -> bool:
     """True if no slice or None stands between computed indices (nor an int, which numpy counts as one of them)."""
     computed = [i for i, pick in enumerate(picks) if not (pick is None or isinstance(pick, slice))]
     return computed[-1] - computed[0] == len(computed) - 1
-
-
-def _last_value(into: Any, hits: Any, values: Any) -> Any:
-    order = into.counting(hits.shape[-1])
-    last = hits.where(order, -1).max(-1, keepdim=True)
-    chosen = order.eq(last).where(values, 0).sum(-1).cast(into.dtype)
-    return last.squeeze(-1).ge(0).where(chosen, into)
-
-
-SCATTER_REDUCTIONS = {
-    None: _last_value,
-    "add": lambda into, hits, values: into + hits.where(values, 0).sum(-1).cast(into.dtype),
-    "multiply": lambda into, hits, values: into * hits.where(values, 1).prod(-1).cast(into.dtype),
-    "max": lambda into, hits, values: into.maximum(hits.where(values, into.dtype.min).max(-1)),
-    "min": lambda into, hits, values: into.minimum(hits.where(values, into.dtype.max).min(-1)),
-}

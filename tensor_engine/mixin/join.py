@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +133,35 @@ class JoinMixin(CreationMixin):
             for vector, axis in zip(vectors, axes)
         )
 
-    def diagonal(self) -> Self:
-        """The diagonal of a square matrix."""
-        if self.ndim != 2 or self.shape[0] != self.shape[1]:
-            raise ValueError(f"diagonal needs a square matrix, not shape {self.shape}")
-        n = self.shape[0]
-        return self.flatten().pad_zeros([(0, n)]).reshape(n, n + 1)._part(1, 0, 1).reshape(n)
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+        """The elements of two axes whose places differ by `offset` (below the diagonal if negative), as the last axis.
 
-    def masked_fill(self, mask: Self, value: Any) -> Self:
-        """`value` where the mask is true."""
-        return mask.where(value, self)
+        Raises ValueError if both axes are the same.
+        """
+        first, second = self.resolve_axis(dim1), self.resolve_axis(dim2)
+        if first == second or self.ndim < 2:
+            raise ValueError(f"diagonal needs two axes of shape {self.shape}, not {dim1} and {dim2}")
+        others = [axis for axis in range(self.ndim) if axis not in (first, second)]
+        matrix = self.permute([*others, first, second])
+        rows, columns = matrix.shape[-2:]
+        top, left = min(max(-offset, 0), rows), min(max(offset, 0), columns)
+        n = min(rows - top, columns - left)
+        square = matrix._part(len(others), top, top + n)._part(len(others) + 1, left, left + n).flatten(-2)
+        # in rows that are longer by one than the matrix's, the diagonal is the first column
+        longer = square.pad_zeros([(0, 0)] * len(others) + [(0, n)]).unflatten(-1, (n, n + 1))
+        return longer._part(longer.ndim - 1, 0, 1).squeeze(-1)
+
+    def diag(self) -> Self:
+        """A square matrix with these elements on the diagonal, else zeros. Raises ValueError for more than one axis."""
+        if self.ndim != 1:
+            raise ValueError(f"diag needs one axis, not shape {self.shape}")
+        n = self.shape[0]
+        return self.unsqueeze(1).pad_zeros([(0, 0), (0, n)]).flatten()._part(0, 0, n * n).reshape(n, n)
+
+    def usum(self, *others: Self) -> Self:
+        """The sum of this and the others, element by element."""
+        return functools.reduce(operator.add, others, self)
+
+    def uprod(self, *others: Self) -> Self:
+        """The product of this and the others, element by element."""
+        return functools.reduce(operator.mul, others, self)

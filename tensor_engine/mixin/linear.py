@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tensor_engine.dtype import DType, dtypes, least_upper_dtype, sum_acc_dtype
+from tensor_engine.dtype import DType, dtypes, least_upper_dtype, sum_acc_dtype, to_dtype
 from tensor_engine.mixin.activation import ActivationMixin
 from tensor_engine.mixin.einsum import einsum
 
@@ -19,19 +19,19 @@ class LinearMixin(ActivationMixin):
 
     __slots__ = ()
 
-    def contract(self, other: Self, axes: int, dtype: DType | None = None) -> Self:
+    def contract(self, other: Self, axes: int, dtype: DType | str | None = None) -> Self:
         """self * other, broadcast, summed over the last `axes` axes.
 
         Multiplied and summed in at least 32 bits, so that half loses nothing and small integers don't overflow;
         floats come back in the type in which the operands meet, integers in that of the sum. `dtype` overrides both.
         """
         own = least_upper_dtype(self.dtype, other.dtype)
-        wide = dtype or sum_acc_dtype(own)
+        wide = to_dtype(dtype or sum_acc_dtype(own))
         product = self.cast(wide) * other.cast(wide)
         total = product.sum(tuple(range(-axes, 0)), dtype=wide)
         return total.cast(own) if dtype is None and own.kind == "f" else total
 
-    def dot(self, w: Self, dtype: DType | None = None) -> Self:
+    def dot(self, w: Self, dtype: DType | str | None = None) -> Self:
         """The matrix product over the last axis of this and the last but one of `w` (its only one if it has one).
 
         Axes before these broadcast. Raises ValueError for shapes that don't fit.
@@ -50,7 +50,7 @@ class LinearMixin(ActivationMixin):
         columns = w.transpose(-1, -2)
         return rows.contract(columns.reshape(*columns.shape[:-2], 1, *columns.shape[-2:]), 1, dtype)
 
-    def matmul(self, x: Self, reverse: bool = False, dtype: DType | None = None) -> Self:
+    def matmul(self, x: Self, reverse: bool = False, dtype: DType | str | None = None) -> Self:
         """The matrix product self @ x; x @ self if reversed."""
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
@@ -76,12 +76,26 @@ class LinearMixin(ActivationMixin):
     # ---- attention
 
     def scaled_dot_product_attention(
-        self, key: Self, value: Self, attn_mask: Self | None = None, is_causal: bool = False
+        self,
+        key: Self,
+        value: Self,
+        attn_mask: Self | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        enable_gqa: bool = False,
     ) -> Self:
         """softmax(self @ key.T / sqrt(width) + mask) @ value, over the last two axes (place, width).
 
         A bool mask says what may be looked at, another one is added. `is_causal` lets each place look back only.
+        `enable_gqa`: axis -3 (heads) of key and value is shorter, and each of theirs serves several of this
+        (Ainslie et al., "GQA", 2023). `dropout_p`: see `dropout`, applied to the softmax.
+        Raises ValueError if a mask is given and `is_causal`, too.
         """
+        if enable_gqa:
+            key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
+            value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
+        if is_causal and attn_mask is not None:
+            raise ValueError("attention is causal or takes a mask, not both")
         scores = self.matmul(key.transpose(-2, -1)) / math.sqrt(self.shape[-1])
         if is_causal:
             attn_mask = scores.const_like(True, dtypes.bool).tril()
@@ -89,7 +103,8 @@ class LinearMixin(ActivationMixin):
             scores = attn_mask.where(scores, -math.inf)
         elif attn_mask is not None:
             scores = scores + attn_mask
-        return scores.softmax(-1).matmul(value)
+        weights = scores.softmax(-1)
+        return (weights.dropout(dropout_p) if dropout_p else weights).matmul(value)
 
     # ---- normalisation
 

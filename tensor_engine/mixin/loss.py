@@ -55,7 +55,7 @@ class LossMixin(LinearMixin):
     def sparse_categorical_crossentropy(
         self, Y: Self, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
     ) -> Self:
-        """The cross-entropy of softmax(self) over the last axis for the class numbers Y, but for those to be ignored."""
+        """The cross-entropy of softmax(self) over the last axis for class numbers, but for those to be ignored."""
         log_probabilities = self.log_softmax(-1)
         counted = Y.ne(ignore_index)
         chosen = (log_probabilities * Y.one_hot(self.shape[-1])).sum(-1)

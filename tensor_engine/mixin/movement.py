@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.helpers import inverse_permutation, prod
+from tensor_engine.mixin.rearrange import rearrange
 from tensor_engine.mixin.transcendental import TranscendentalMixin
 from tensor_engine.uop.op import Ops
 
@@ -170,6 +171,20 @@ class MovementMixin(TranscendentalMixin):
         """With a new axis of size 1 at `dim`."""
         axis = self.resolve_axis(dim, extra=1)
         return self.reshape(self.shape[:axis] + (1,) + self.shape[axis:])
+
+    def shrink_to(self, *shape: Any) -> Self:
+        """The first elements of each axis, as many as `shape` says; None keeps an axis whole."""
+        sizes = as_sequence(shape)
+        return self.shrink([None if size is None else (0, size) for size in sizes])
+
+    def rearrange(self, formula: str, **sizes: int) -> Self:
+        """Axes by name, as in the library einops: "b h w c -> b c h w", "(b n) c -> b n c" with n=2,
+        "... a b -> ... b a".
+
+        Names in parentheses make one axis together; all but one of them need a size on the left. "1" is an axis of
+        size 1. Raises ValueError for a formula that doesn't fit the shape.
+        """
+        return rearrange(self, formula, sizes)
 
     def unpermute(self, order: Sequence[int]) -> Self:
         """What `permute(order)` undoes."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, dtypes
-from tensor_engine.mixin.join import JoinMixin
+from tensor_engine.mixin.movement import as_sequence
+from tensor_engine.mixin.regroup import RegroupMixin
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 Pads = list[tuple[int, int]]
 
 
-class PaddingMixin(JoinMixin):
+class PaddingMixin(RegroupMixin):
     """pad, in all its modes."""
 
     __slots__ = ()
@@ -37,6 +38,13 @@ class PaddingMixin(JoinMixin):
         for axis, (before, after) in enumerate(pads):
             cut = cut._pad_axis(axis, before, after, mode)
         return cut
+
+    def pad_to(self, *shape: Any, value: ConstType = 0) -> Self:
+        """`value` behind the elements of each axis until it has the size in `shape`; None keeps it as it is."""
+        sizes = as_sequence(shape)
+        if len(sizes) != self.ndim:
+            raise ValueError(f"pad_to needs a size for each axis of shape {self.shape}, got {sizes}")
+        return self._pad_value([(0, 0 if new is None else new - old) for old, new in zip(self.shape, sizes)], value)
 
     def _pads_per_axis(self, padding: Sequence[Any]) -> Pads:
         """Either form of padding as a pair for each axis."""

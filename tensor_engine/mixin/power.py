@@ -87,5 +87,6 @@ def float_power(base: V, exponent: V) -> V:
     negative = base.lt(0)
     signed = (negative & odd).where(magnitude.neg(), magnitude)
     valid = (negative & whole.logical_not() & base.isfinite()).where(math.nan, signed)
+    # where the way by logarithms gives 1 it is left alone, for the slope's sake
     one = exponent.eq(0) | base.eq(1) | (size.eq(1) & exponent.isinf())
-    return one.where(1.0, valid)
+    return (one & valid.isnan()).where(1.0, valid)

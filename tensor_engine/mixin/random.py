@@ -162,10 +162,26 @@ class RandomMixin(OpMixin):
         return cls.normal(*sizes, std=math.sqrt(2 / ((1 + a**2) * prod(sizes[1:]))), **kind)
 
     @classmethod
-    def randperm(cls, count: int, device: str | None = None, dtype: DType | str | None = None) -> Self:
-        """0 … count-1 in random order."""
-        bits = cls._random_bits((count,), device)
+    def randperm(cls, n: int, device: str | None = None, dtype: DType | str | None = None) -> Self:
+        """0 … n-1 in random order."""
+        bits = cls._random_bits((n,), device)
         return bits.argsort().cast(to_dtype(dtype or dtypes.default_int))
+
+    def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
+        """Places in the last axis drawn with these weights, as int32: (samples,), or (rows, samples) from rows.
+
+        Without replacement no place comes twice (Efraimidis and Spirakis, "Weighted random sampling", 2006).
+        Raises ValueError unless there are one or two axes, and elements enough to draw from.
+        """
+        if self.ndim not in (1, 2) or num_samples < 1:
+            raise ValueError(f"multinomial draws 1 or more from rows of weights, not {num_samples} of {self.shape}")
+        weights = self.to_float()
+        if not replacement:
+            waiting = -weights.rand_like(dtypes.float32).log() / weights
+            return waiting.topk(num_samples, largest=False)[1]
+        ends = weights.cumsum(-1)
+        drawn = self.rand(*self.shape[:-1], num_samples, device=self.device) * ends[..., -1:]
+        return drawn.unsqueeze(-1).ge(ends.unsqueeze(-2)).sum(-1).cast(dtypes.int32)
 
     def dropout(self, p: float = 0.5) -> Self:
         """While training, zero with probability `p` and else the value over 1 - p; the value itself otherwise.
@@ -181,13 +197,13 @@ class RandomMixin(OpMixin):
         kept = self.rand(*self.shape, device=self.device).ge(p)
         return kept.where(self, 0) / (1 - p)
 
-    def rand_like(self, dtype: DType | str | None = None) -> Self:
+    def rand_like(self, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """`rand` in this shape, type and place."""
-        return self.rand(*self.shape, dtype=dtype or self.dtype, device=self.device)
+        return self.rand(*self.shape, dtype=dtype or self.dtype, device=device or self.device)
 
-    def randn_like(self, dtype: DType | str | None = None) -> Self:
+    def randn_like(self, dtype: DType | str | None = None, device: str | None = None) -> Self:
         """`randn` in this shape, type and place."""
-        return self.randn(*self.shape, dtype=dtype or self.dtype, device=self.device)
+        return self.randn(*self.shape, dtype=dtype or self.dtype, device=device or self.device)
 
 
 def _unit_interval(bits: Any, dtype: DType) -> Any:

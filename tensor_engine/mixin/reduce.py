@@ -1,12 +1,12 @@
-"""Many elements combined into one, or each with those before it."""
+"""Many elements combined into one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensor_engine.dtype import DType, dtypes, sum_acc_dtype
-from tensor_engine.helpers import ceildiv, prod
+from tensor_engine.dtype import ConstType, DType, dtypes, sum_acc_dtype, to_dtype
+from tensor_engine.helpers import prod
 from tensor_engine.mixin.padding import PaddingMixin
 from tensor_engine.uop.op import Ops, identity_element
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Axis = int | Sequence[int] | None
-
-LONGEST_DIRECT_SCAN = 128  # longer scans are made of chunks of SCAN_CHUNK
-SCAN_CHUNK = 64
 
 
 class ReduceMixin(PaddingMixin):
@@ -58,19 +55,19 @@ class ReduceMixin(PaddingMixin):
 
     # ---- sums and products
 
-    def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
+    def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DType | str | None = None) -> Self:
         """The sum. It is made in at least 32 bits; half and bfloat16 come back in their own type.
 
         With `dtype` it is made, and given back, in that type.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype)
 
-    def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
+    def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DType | str | None = None) -> Self:
         """The product, made and given back in types as for `sum`."""
         return self._accumulate(Ops.MUL, axis, keepdim, dtype)
 
-    def _accumulate(self, op: Ops, axis: Axis, keepdim: bool, dtype: DType | None) -> Self:
-        total = self.cast(dtype or sum_acc_dtype(self.dtype))._reduce(op, axis, keepdim)
+    def _accumulate(self, op: Ops, axis: Axis, keepdim: bool, dtype: DType | str | None) -> Self:
+        total = self.cast(to_dtype(dtype or sum_acc_dtype(self.dtype)))._reduce(op, axis, keepdim)
         return total.cast(self.dtype) if dtype is None and self.dtype.kind == "f" else total
 
     def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
@@ -95,6 +92,27 @@ class ReduceMixin(PaddingMixin):
         x = self.to_float()
         wide = x.cast(sum_acc_dtype(x.dtype))
         return wide.var(axis, keepdim, correction).sqrt().cast(x.dtype)
+
+    def var_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
+        """The variance, and the mean."""
+        return self.var(axis, keepdim, correction), self.mean(axis, keepdim)
+
+    def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
+        """The standard deviation, and the mean."""
+        return self.std(axis, keepdim, correction), self.mean(axis, keepdim)
+
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """This over its p-norm along an axis, or over `eps` where the norm is smaller. The norm 0 counts what is not 0.
+
+        Raises ValueError for a p below 0.
+        """
+        if p < 0:
+            raise ValueError(f"normalize needs a p that is not negative, not {p}")
+        x = self.to_float()
+        if p == 0:
+            return x / x.ne(0).sum(dim, keepdim=True).maximum(eps)
+        norm = x.square().sum(dim, keepdim=True).sqrt() if p == 2 else x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+        return x / norm.maximum(eps)
 
     # ---- extremes
 
@@ -137,6 +155,12 @@ class ReduceMixin(PaddingMixin):
         """True if no element is zero."""
         return self.logical_not()._reduce_bool(axis, keepdim).logical_not()
 
+    def allclose(
+        self, other: Self | ConstType, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    ) -> Self:
+        """True, as a bool of shape (), if all elements are close; see `isclose`."""
+        return self.isclose(other, rtol, atol, equal_nan).all()
+
     def _reduce_bool(self, axis: Axis, keepdim: bool) -> Self:
         """True if one is; False for no elements."""
         if 0 in self.shape:
@@ -152,68 +176,18 @@ class ReduceMixin(PaddingMixin):
         total = (self - shift).exp().sum(axis, keepdim=True).log() + shift
         return total if keepdim else total._drop(self.resolve_axes(axis))
 
-    def softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+    def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """exp(self) over its sum along an axis, made so that nothing overflows."""
-        x = self.cast(dtype) if dtype is not None else self.to_float()
+        x = self.to_float() if dtype is None else self.cast(to_dtype(dtype))
         powers = (x - x.max(axis, keepdim=True).detach()).exp()
         return powers / powers.sum(axis, keepdim=True)
 
-    def log_softmax(self, axis: int = -1, dtype: DType | None = None) -> Self:
+    def softmin(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """softmax(-self)."""
+        return self.neg().softmax(axis, dtype)
+
+    def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """log(softmax(self)), without the loss that taking the logarithm afterwards brings."""
-        x = self.cast(dtype) if dtype is not None else self.to_float()
+        x = self.to_float() if dtype is None else self.cast(to_dtype(dtype))
         shifted = x - x.max(axis, keepdim=True).detach()
         return shifted - shifted.exp().sum(axis, keepdim=True).log()
-
-    # ---- scans: each element with all before it
-
-    def cumsum(self, axis: int = 0) -> Self:
-        """The sum of each element and all before it along an axis, in types as for `sum`."""
-        total = self.cast(sum_acc_dtype(self.dtype))._scan(Ops.ADD, axis)
-        return total.cast(self.dtype) if self.dtype.kind == "f" else total
-
-    def cumprod(self, axis: int = 0) -> Self:
-        """The product of each element and all before it along an axis, in types as for `sum`."""
-        product = self.cast(sum_acc_dtype(self.dtype))._scan(Ops.MUL, axis)
-        return product.cast(self.dtype) if self.dtype.kind == "f" else product
-
-    def cummax(self, axis: int = 0) -> Self:
-        """The largest of each element and all before it along an axis."""
-        return self._scan(Ops.MAX, axis)
-
-    def cummin(self, axis: int = 0) -> Self:
-        """The smallest of each element and all before it along an axis."""
-        return self._reverse_order()._scan(Ops.MAX, axis)._reverse_order()
-
-    def _scan(self, op: Ops, axis: int) -> Self:
-        axis = self.resolve_axis(axis)
-        if not self.ndim or 0 in self.shape:
-            return self
-        return self.transpose(axis, -1)._scan_last(op).transpose(axis, -1)
-
-    def _scan_last(self, op: Ops) -> Self:
-        """A scan along the last axis: direct where it is short, else chunk by chunk and then over the chunks."""
-        length = self.shape[-1]
-        if length <= LONGEST_DIRECT_SCAN:
-            return self._scan_directly(op, inclusive=True)
-        chunks = ceildiv(length, SCAN_CHUNK)
-        rest = [(0, 0)] * (self.ndim - 1) + [(0, chunks * SCAN_CHUNK - length)]
-        inside = self.pad_zeros(rest).unflatten(-1, (chunks, SCAN_CHUNK))._scan_directly(op, inclusive=True)
-        before = inside._part(-1 % inside.ndim, SCAN_CHUNK - 1, SCAN_CHUNK).squeeze(-1).exclusive_scan(op)
-        whole = inside.alu(op, before.unsqueeze(-1).expand(inside.shape)).flatten(-2)
-        return whole._part(self.ndim - 1, 0, length)
-
-    def exclusive_scan(self, op: Ops) -> Self:
-        """A scan along the last axis without the element itself."""
-        if self.shape[-1] <= LONGEST_DIRECT_SCAN:
-            return self._scan_directly(op, inclusive=False)
-        scanned = self._scan_last(op)
-        first = self.const_like(self._identity(op))._part(self.ndim - 1, 0, 1)
-        return first.cat(scanned._part(self.ndim - 1, 0, self.shape[-1] - 1), dim=-1)
-
-    def _scan_directly(self, op: Ops, inclusive: bool) -> Self:
-        """A scan along the last axis that combines for each element all before it anew."""
-        length = self.shape[-1]
-        here, there = self.counting(length).reshape(length, 1), self.counting(length)
-        counts = there.le(here) if inclusive else there.lt(here)
-        candidates = counts.where(self.unsqueeze(-2), self._identity(op))
-        return candidates._reduce(op, -1, keepdim=False)

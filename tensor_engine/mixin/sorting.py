@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.helpers import ceildiv
-from tensor_engine.mixin.indexing import IndexingMixin
+from tensor_engine.mixin.pool import PoolMixin
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BITS_OF: dict[DType, DType] = {
 }
 
 
-class SortingMixin(IndexingMixin):
+class SortingMixin(PoolMixin):
     """sort, argsort, topk."""
 
     __slots__ = ()

@@ -13,6 +13,10 @@ from tensor_engine.uop.op import Ops
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+SQUARES_ROUND_ABOVE = 1e8  # from here on x * x + 1 is x * x, in double precision too
+# asin(x) / x as a power series in x²; up to 1/2, where it is used, these terms are enough for a double
+ARCSINE_SERIES = tuple(math.comb(2 * n, n) / (4**n * (2 * n + 1)) for n in range(24))
+
 
 class TranscendentalMixin(ElementwiseMixin):
     """sqrt, exp, log, pow, sin and their kin, all in floats but for powers of integers."""
@@ -113,6 +117,80 @@ class TranscendentalMixin(ElementwiseMixin):
     def tan(self) -> Self:
         """The tangent of an angle in radians."""
         return self.sin() / self.cos()
+
+    def asin(self) -> Self:
+        """The angle whose sine this is, in radians; nan beyond -1 … 1.
+
+        By its series up to 1/2, and beyond by asin(x) = π/2 - 2 asin(√((1 - x) / 2)).
+        """
+        x = self.to_float()
+        size = x.distance_from_zero()
+        is_large = size.gt(0.5)
+        near = is_large.where((is_large.where(1 - size, 1) / 2).sqrt(), size)
+        series = near * near.square().polynomial(ARCSINE_SERIES)
+        result = is_large.where(math.pi / 2 - 2 * series, series)
+        return x.lt(0).where(-result, result)
+
+    def acos(self) -> Self:
+        """The angle whose cosine this is, in radians; nan beyond -1 … 1."""
+        return math.pi / 2 - self.asin()
+
+    def atan(self) -> Self:
+        """The angle whose tangent this is, in radians: from its sine; beyond 1 by atan(x) = π/2 - atan(1 / x)."""
+        x = self.to_float()
+        size = x.distance_from_zero()
+        is_large = size.gt(1)
+        tangent = is_large.where(1 / is_large.where(size, 1), size)
+        angle = (tangent / (tangent.square() + 1).sqrt()).asin()
+        result = is_large.where(math.pi / 2 - angle, angle)
+        return x.lt(0).where(-result, result)
+
+    # ---- hyperbolic functions
+
+    def sinh(self) -> Self:
+        """The hyperbolic sine."""
+        return (self.exp() - (-self).exp()) / 2
+
+    def cosh(self) -> Self:
+        """The hyperbolic cosine."""
+        return (self.exp() + (-self).exp()) / 2
+
+    def asinh(self) -> Self:
+        """The inverse hyperbolic sine."""
+        size = self.to_float().distance_from_zero()
+        root = (size.square() + 1).sqrt()
+        near = (size + size.square() / (root + 1)).log1p()
+        result = size.gt(SQUARES_ROUND_ABOVE).where(size.log() + math.log(2), near)
+        return self.lt(0).where(-result, result)
+
+    def acosh(self) -> Self:
+        """The inverse hyperbolic cosine; nan below 1."""
+        x = self.to_float()
+        above = x - 1
+        near = (above + (above * (x + 1)).sqrt()).log1p()
+        return x.gt(SQUARES_ROUND_ABOVE).where(x.log() + math.log(2), near)
+
+    def atanh(self) -> Self:
+        """The inverse hyperbolic tangent; nan beyond -1 … 1."""
+        x = self.to_float()
+        return (x * 2 / (1 - x)).log1p() / 2
+
+    # ---- parts of smooth functions: each has the slope at 0 of the side that it is joined to there
+
+    def distance_from_zero(self) -> Self:
+        """|self| with slope 1 at 0, where `abs` has slope 0."""
+        return self.lt(0).where(-self, self)
+
+    def unless_positive(self) -> Self:
+        """The value, or 0 if it is positive; with slope 1 at 0, where `minimum` leaves the tie to the number."""
+        return self.gt(0).where(0, self)
+
+    def polynomial(self, coefficients: tuple[float, ...]) -> Self:
+        """c0 + c1 * self + c2 * self**2 + …, by Horner's rule."""
+        result = self.const_like(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = result * self + coefficient
+        return result
 
     __pow__ = pow
 

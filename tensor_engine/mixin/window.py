@@ -1,4 +1,4 @@
-"""Sliding windows, and what is made of them: convolution and pooling.
+"""Sliding windows, and what is made of them: convolution.
 
 The windows of an axis are made by movement alone: the axis is repeated for each offset in the window, and sheared, so
 that it begins `dilation` elements later at each. A stride is a step of 1 over blocks of so many elements.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tensor_engine.dtype import DType, dtypes
+from tensor_engine.dtype import DType
 from tensor_engine.helpers import ceildiv, flatten, make_tuple
 from tensor_engine.mixin.loss import LossMixin
 
@@ -60,7 +60,7 @@ def padding_pairs(padding: Sizes, ndim: int) -> list[tuple[int, int]]:
 
 
 class WindowMixin(LossMixin):
-    """Convolution and pooling over the last axes. Layout: batch, channels, then the spatial axes."""
+    """Convolution over the last axes. Layout: batch, channels, then the spatial axes."""
 
     __slots__ = ()
 
@@ -128,7 +128,7 @@ class WindowMixin(LossMixin):
         stride: Sizes = 1,
         dilation: Sizes = 1,
         padding: Sizes = 0,
-        dtype: DType | None = None,
+        dtype: DType | str | None = None,
     ) -> Self:
         """Cross-correlation over any number of spatial axes.
 
@@ -200,83 +200,3 @@ class WindowMixin(LossMixin):
             return self
         apart = self.unsqueeze(axis + 1)._placed(axis + 1, 0, stride - 1).flatten(axis, axis + 1)
         return apart._part(axis, 0, apart.shape[axis] - stride + 1)
-
-    # ---- pooling
-
-    def max_pool2d(
-        self,
-        kernel_size: Sizes = (2, 2),
-        stride: Sizes | None = None,
-        dilation: Sizes = 1,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-    ) -> Self:
-        """The largest element of each window over the last axes; padding never wins.
-
-        The stride is the kernel's size unless given. With `ceil_mode` a last window may reach out of the input.
-        """
-        kernel = make_tuple(kernel_size, 2)
-        pairs = self._pool_padding(kernel, stride, dilation, padding, ceil_mode)
-        padded = self.pad([(0, 0)] * (self.ndim - len(kernel)) + pairs, value=dtypes.min(self.dtype))
-        return padded.windows(kernel, stride or kernel, dilation).max(tuple(range(-len(kernel), 0)))
-
-    def avg_pool2d(
-        self,
-        kernel_size: Sizes = (2, 2),
-        stride: Sizes | None = None,
-        dilation: Sizes = 1,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> Self:
-        """The mean of each window over the last axes.
-
-        Padding counts as zeros, unless `count_include_pad` is False; what `ceil_mode` adds never counts.
-        """
-        kernel = make_tuple(kernel_size, 2)
-        axes = tuple(range(-len(kernel), 0))
-        before = [(0, 0)] * (self.ndim - len(kernel))
-        pairs = self._pool_padding(kernel, stride, dilation, padding, ceil_mode)
-        given = padding_pairs(padding, len(kernel))
-
-        def windows(values: Self, pads: list[tuple[int, int]]) -> Self:
-            return values.pad_zeros(before + pads).windows(kernel, stride or kernel, dilation)
-
-        x = self.to_float()
-        if pairs == given and (count_include_pad or not any(flatten(pairs))):
-            return windows(x, pairs).mean(axes)
-        counted = self.const_like(1, x.dtype)
-        if count_include_pad:
-            inside = counted.pad_zeros(before + given)
-            counted = inside.const_like(1)
-            pairs_left = [(a - c, b - d) for (a, b), (c, d) in zip(pairs, given)]
-            return windows(x, pairs).sum(axes) / windows(counted, pairs_left).sum(axes)
-        return windows(x, pairs).sum(axes) / windows(counted, pairs).sum(axes)
-
-    def _pool_padding(
-        self, kernel: Sequence[int], stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool
-    ) -> list[tuple[int, int]]:
-        """The padding of each pooled axis, with what `ceil_mode` adds behind."""
-        n = len(kernel)
-        pairs = padding_pairs(padding, n)
-        if not ceil_mode:
-            return pairs
-        strides, dilations = make_tuple(stride or kernel, n), make_tuple(dilation, n)
-        sizes = self.shape[-n:]
-        return [
-            (before, after + ceil_extra(size, before, after, k, s, d))
-            for size, (before, after), k, s, d in zip(sizes, pairs, kernel, strides, dilations)
-        ]
-
-
-def ceil_extra(size: int, before: int, after: int, kernel: int, stride: int, dilation: int) -> int:
-    """How far the last window reaches out when the count of windows is rounded up.
-
-    A window that would start in the padding behind the input is left out, as PyTorch does.
-    """
-    padded = size + before + after
-    reach = dilation * (kernel - 1) + 1
-    places = ceildiv(padded - reach, stride) + 1
-    if (places - 1) * stride >= size + before:
-        places -= 1
-    return max((places - 1) * stride + reach - padded, 0)

@@ -215,24 +215,12 @@ class Muon(SGD):
         """Orthogonal rows, or columns."""
         if g.ndim < 2:
             return g
-        return orthogonal(g.flatten(1), self.ns_steps, self.ns_coefficients).reshape(g.shape)
+        return g.flatten(1).newton_schulz(self.ns_steps, self.ns_coefficients).reshape(g.shape)
 
 
 def norm(x: Tensor) -> Tensor:
     """The Euclidean length."""
     return x.square().sum().sqrt()
-
-
-def orthogonal(matrix: Tensor, steps: int, coefficients: tuple[float, float, float], eps: float = 1e-7) -> Tensor:
-    """The matrix with all its singular values near 1, by steps of a Newton-Schulz iteration of degree five."""
-    a, b, c = coefficients
-    tall = matrix.shape[0] > matrix.shape[1]
-    x = matrix.T if tall else matrix
-    x = x / (norm(x) + eps)
-    for _ in range(steps):
-        square = x @ x.T
-        x = x * a + (square * b + square @ square * c) @ x
-    return x.T if tall else x
 
 
 # ---- along the gradient, over its usual size --------------------------------------------------------------------

@@ -66,7 +66,7 @@ ELEMENTWISE = [
     same("erf")._replace(approximate=True),
     same("log", 0.2, 3), same("log2", 0.2, 3), same("log10", 0.2, 3), same("log1p", -0.8, 3),
     same("sqrt", 0.2, 3), same("rsqrt", 0.2, 3), same("reciprocal", 0.2, 3),
-    same("acosh", 1.2, 3), same("atanh", -0.8, 0.8),
+    same("acosh", 1.2, 3), same("atanh", -0.8, 0.8), same("asin", -0.9, 0.9), same("acos", -0.9, 0.9), same("atan"),
     Case("hardsigmoid", lambda x: x.hardsigmoid(), lambda x: (x / 6 + 0.5).clamp(0, 1)),
     Case("celu", lambda x: x.celu(0.5), lambda x: F.celu(x, 0.5)),
     Case("elu", lambda x: x.elu(0.5), lambda x: F.elu(x, 0.5)),
@@ -83,15 +83,16 @@ ELEMENTWISE = [
     Case("pow", lambda x: x**3, lambda x: x**3),
     Case("pow", lambda x: x**-2, lambda x: x**-2, None, 0.3, 2),
     Case("pow", lambda x: x**2.5, lambda x: x**2.5, None, 0.3, 2),
-    Case("rpow", lambda x: 2.5**x, lambda x: 2.5**x),
-    Case("rsub", lambda x: 3 - x, lambda x: 3 - x),
-    Case("rdiv", lambda x: 3 / x, lambda x: 3 / x, None, 0.3, 2),
+    Case("pow", lambda x: 2.5**x, lambda x: 2.5**x),
+    Case("sub", lambda x: 3 - x, lambda x: 3 - x),
+    Case("div", lambda x: 3 / x, lambda x: 3 / x, None, 0.3, 2),
     Case("contiguous", lambda x: x.contiguous() * x, lambda x: x * x),
     Case("contiguous_backward", lambda x: (x * x).contiguous_backward(), lambda x: x * x),
     Case("detach", lambda x: x.detach() * x, lambda x: x.detach() * x, has_slope=False),
     Case("to_float", lambda x: x.to_float() * x, lambda x: x * x),
     Case("double", lambda x: x.float().double() * x, lambda x: x.float().double() * x, has_slope=False),
     Case("float", lambda x: x.float().double(), lambda x: x.float().double(), has_slope=False),
+    Case("bfloat16", lambda x: x.bfloat16().double(), lambda x: x.bfloat16().double(), has_slope=False),
     Case("half", lambda x: x.half().double(), lambda x: x.half().double(), has_slope=False),
     Case("cast", lambda x: x.cast(dtypes.float32).cast(dtypes.float64), lambda x: x.float().double(), has_slope=False),
     Case("where", lambda x: (x > 0.3).where(x * x, x), lambda x: torch.where(x > 0.3, x * x, x)),
@@ -110,6 +111,9 @@ PAIRS = [
     Case("minimum", lambda x, y: x.minimum(y), lambda x, y: torch.minimum(x, y)),
     Case("pow", lambda x, y: x**y, lambda x, y: x**y, None, 0.3, 2),
     Case("mod", lambda x, y: x % y, lambda x, y: x % y, None, 0.3, 2),
+    Case("fmod", lambda x, y: x.fmod(y), lambda x, y: torch.fmod(x, y), None, 0.3, 2),
+    Case("usum", lambda x, y: x.usum(y, x), lambda x, y: x + y + x),
+    Case("uprod", lambda x, y: x.uprod(y, x), lambda x, y: x * y * x),
     Case("lerp", lambda x, y: x.lerp(y, 0.3), lambda x, y: torch.lerp(*torch.broadcast_tensors(x, y), 0.3)),
     Case("copysign", lambda x, y: x.copysign(y) * y, lambda x, y: x.copysign(y) * y),
     Case("logaddexp", lambda x, y: x.logaddexp(y), lambda x, y: x.logaddexp(y)),
@@ -130,8 +134,13 @@ REDUCTIONS = [
     Case("log_softmax", lambda x: x.log_softmax(0), lambda x: x.log_softmax(0)),
     Case("cumsum", lambda x: x.cumsum(-1), lambda x: x.cumsum(-1)),
     Case("cumprod", lambda x: x.cumprod(-1), lambda x: x.cumprod(-1)),
-    Case("cummax", lambda x: x.cummax(-1), lambda x: x.cummax(-1)[0]),
-    Case("cummin", lambda x: x.cummin(-1), lambda x: x.cummin(-1)[0]),
+    Case("cummax", lambda x: x.cummax(-1)[0], lambda x: x.cummax(-1)[0]),
+    Case("cummin", lambda x: x.cummin(-1)[0], lambda x: x.cummin(-1)[0]),
+    Case("logcumsumexp", lambda x: x.logcumsumexp(-1), lambda x: x.logcumsumexp(-1)),
+    Case("softmin", lambda x: x.softmin(-1), lambda x: F.softmin(x, -1)),
+    Case("normalize", lambda x: x.normalize(dim=0), lambda x: F.normalize(x, dim=0), None, 0.3, 2),
+    Case("normalize", lambda x: x.normalize(3, -1), lambda x: F.normalize(x, 3, -1), None, 0.3, 2),
+    Case("var_mean", lambda x: x.var_mean(-1, correction=0)[0], lambda x: x.var(-1, correction=0)),
     Case("sort", lambda x: x.sort(-1)[0], lambda x: x.sort(-1)[0]),
     Case("topk", lambda x: x.topk(1, 0, largest=False)[0], lambda x: x.topk(1, 0, largest=False)[0]),
     Case("layernorm", lambda x: x.layernorm(-1), lambda x: F.layer_norm(x, x.shape[-1:])),
@@ -141,6 +150,8 @@ REDUCTIONS = [
 
 INDEX = np.array([[0, 2, 2], [1, 1, 0]])
 TARGET = np.array([1, 0, 2])
+MASK = np.array([[True, False, True], [False, True, True]])
+FOUND = np.array([[[[1, 6], [12, 10]]]])
 WEIGHT = np.array([0.5, 1.5, 2.0, 0.25])
 
 
@@ -156,6 +167,22 @@ def scattered(reduce: str | None) -> Case:
     return fixed(
         "scatter", lambda x, y: x.scatter(1, Tensor([[0, 2, 1], [1, 3, 0]]), y, reduce), theirs, (2, 4), (2, 3)
     )
+
+
+def reduced(reduce: str) -> Case:
+    index = [[0, 0, 2], [1, 0, 2]]
+    return fixed(
+        "scatter_reduce", lambda x, y: x.scatter_reduce(1, Tensor(index), y, reduce),
+        lambda x, y: x.scatter_reduce(1, torch.tensor(index), y, reduce), (2, 4), (2, 3),
+    )  # fmt: skip
+
+
+def orthogonal(x: Any) -> Any:
+    """Two Newton-Schulz steps as in `newton_schulz`, for a wide matrix."""
+    x = x / (x.norm() + 1e-7)
+    for _ in range(2):
+        x = 2 * x - 1.5 * (x @ x.T) @ x + 0.5 * (x @ x.T) @ (x @ x.T) @ x
+    return x
 
 
 def windowed(method: str, shapes: tuple[Shape, ...], **how: Any) -> Case:
@@ -180,7 +207,7 @@ def resized(mode: str, align_corners: bool = False) -> Case:
     def theirs(x: Any) -> Any:
         if mode.startswith("nearest"):
             return F.interpolate(x, (5, 3), mode=mode)
-        return F.interpolate(x, (5, 3), mode="bilinear", align_corners=align_corners)
+        return F.interpolate(x, (5, 3), mode=f"bi{mode}", align_corners=align_corners)
 
     return fixed("interpolate", lambda x: x.interpolate((5, 3), mode, align_corners), theirs, (1, 1, 3, 4))
 
@@ -194,6 +221,7 @@ def attention(q: Any, k: Any, v: Any, is_causal: bool = False) -> Any:
 
 THREE = (2, 3, 4)
 ARRANGED = [
+    fixed("std_mean", lambda x: sum(x.std_mean(1)), lambda x: sum(torch.std_mean(x, 1)), (2, 3)),
     fixed("std", lambda x: x.std(1), lambda x: x.std(1), (2, 3)),
     fixed("std", lambda x: x.std(correction=0), lambda x: x.std(correction=0), (2, 3)),
     fixed("reshape", lambda x: x.reshape(4, 3, 2), lambda x: x.reshape(4, 3, 2), THREE),
@@ -224,6 +252,18 @@ ARRANGED = [
     fixed("tril", lambda x: x.tril(), lambda x: x.tril(), THREE),
     fixed("triu", lambda x: x.triu(1), lambda x: x.triu(1), THREE),
     fixed("diagonal", lambda x: x.diagonal(), lambda x: x.diagonal(), (3, 3)),
+    fixed("diagonal", lambda x: x.diagonal(1, 0, 2), lambda x: x.diagonal(1, 0, 2), THREE),
+    fixed("diag", lambda x: x.diag(), lambda x: x.diag(), (3,)),
+    fixed("rearrange", lambda x: x.rearrange("a b (c d) -> (a d) c b", d=2),
+          lambda x: x.unflatten(2, (2, 2)).permute(0, 3, 2, 1).flatten(0, 1), (2, 3, 4)),
+    fixed("shrink_to", lambda x: x.shrink_to(1, None, 2), lambda x: x[:1, :, :2], THREE),
+    fixed("pad_to", lambda x: x.pad_to(3, 5, value=1.0), lambda x: F.pad(x, (0, 2, 0, 1), value=1.0), (2, 3)),
+    fixed("masked_select", lambda x: x.masked_select(Tensor(MASK)), lambda x: x.masked_select(torch.tensor(MASK)),
+          (2, 3)),
+    fixed("__getitem__", lambda x: x[Tensor(MASK)], lambda x: x[torch.tensor(MASK)], (2, 3, 2)),
+    fixed("written", lambda x, y: x.written((Tensor([2, 0, 2]), slice(0, 2)), y),
+          lambda x, y: torch.cat([torch.cat([y[1:2], x[1:2, :2], y[2:]]), x[:, 2:]], 1), (3, 4), (3, 2)),
+    *map(reduced, ["sum", "prod", "mean", "amax", "amin"]),
     fixed("unfold", lambda x: x.unfold(2, 3, 1), lambda x: x.unfold(2, 3, 1), THREE),
     fixed("windows", lambda x: x.windows((3,), 1), lambda x: x.unfold(2, 3, 1), THREE),
     fixed("spread", lambda x: x.spread((2, 1)), lambda x: F.pad(x[:, :, None], (0, 0, 0, 1)).flatten(1, 2)[:, :-1],
@@ -239,9 +279,12 @@ ARRANGED = [
     fixed("__getitem__", lambda x: x[Tensor([[0, 1]]), :, Tensor([1, 1])],
           lambda x: x[torch.tensor([[0, 1]]), :, torch.tensor([1, 1])], THREE),
     padded("constant"), padded("reflect"), padded("replicate"), padded("circular"),
+    resized("cubic"), resized("cubic", align_corners=True),
     resized("nearest"), resized("nearest-exact"), resized("linear"), resized("linear", align_corners=True),
     pooled("max_pool2d"), pooled("max_pool2d", stride=1), pooled("max_pool2d", padding=1, stride=2),
     pooled("max_pool2d", dilation=2, stride=1), pooled("max_pool2d", ceil_mode=True),
+    fixed("max_unpool2d", lambda x: x.max_unpool2d(Tensor(FOUND)), lambda x: F.max_unpool2d(x, torch.tensor(FOUND), 2),
+          (1, 1, 2, 2)),
     pooled("avg_pool2d"), pooled("avg_pool2d", stride=1), pooled("avg_pool2d", padding=1, stride=2),
     pooled("avg_pool2d", ceil_mode=True), pooled("avg_pool2d", padding=1, count_include_pad=False),
     windowed("conv2d", ((2, 2, 5, 6), (4, 2, 2, 3), (4,))),
@@ -262,6 +305,10 @@ ARRANGED = [
             lambda q, k, v, how=how: q.scaled_dot_product_attention(k, v, **how),
             lambda q, k, v, how=how: attention(q, k, v, **how), *[(1, 2, 3, 4)] * 3)
       for how in ({}, {"is_causal": True})],
+    fixed("newton_schulz", lambda x: x.newton_schulz(2, (2, -1.5, 0.5)), orthogonal, (3, 4)),
+    fixed("qr", lambda x: x.qr()[1][:3], lambda x: torch.linalg.qr(x)[1], (4, 3)),
+    fixed("qr", lambda x: x.qr()[0][:, :3], lambda x: torch.linalg.qr(x)[0], (4, 3)),
+    fixed("svd", lambda x: x.svd()[1], lambda x: torch.linalg.svd(x)[1], (4, 3)),
     fixed("batchnorm", lambda x, w, b: x.batchnorm(w, b, x.mean((0, 2)), (x.var((0, 2), correction=0) + 1e-5).rsqrt()),
           lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), (3, 2, 4), (2,), (2,)),
     fixed("binary_crossentropy", lambda x, y: x.sigmoid().binary_crossentropy(y.sigmoid()),
@@ -283,11 +330,13 @@ CASES = [*ELEMENTWISE, *PAIRS, *REDUCTIONS, *ARRANGED]
 NO_GRADIENT = {
     "constant in steps": "floor ceil round trunc sign floordiv",
     "gives bools": "lt le gt ge eq ne isnan isinf isfinite isclose allclose any all logical_not bool",
-    "gives whole numbers": "argmax argmin argsort one_hot int long randperm randint order_keys",
-    "of whole numbers": "bitwise_and bitwise_or bitwise_xor bitwise_not lshift rshift bitcast",
+    "gives whole numbers": """
+        argmax argmin argsort nonzero multinomial one_hot short int long randperm randint order_keys""",
+    "of whole numbers": "bitwise_and bitwise_or bitwise_xor bitwise_not lshift rshift bitcast regrouped_bits",
     "makes values of none": """
         full zeros ones arange linspace eye empty rand randn uniform normal scaled_uniform glorot_uniform
-        kaiming_uniform kaiming_normal full_like zeros_like ones_like rand_like randn_like counting const const_like""",
+        kaiming_uniform kaiming_normal full_like zeros_like ones_like
+        empty_like rand_like randn_like counting const const_like""",
     "random; test_random.py has its gradient": "dropout",
     "a part of methods that are above": "meet alu movement reduce_axis exclusive_scan as_operand from_uop",
     "no values": """

@@ -11,6 +11,7 @@ from mixin.agree import agree
 from mixin.evaluate import evaluate
 
 from tensor_engine import Tensor, dtypes
+from tensor_engine.mixin.random import RandomMixin
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
@@ -186,7 +187,8 @@ def test_arrays_and_lists_are_operands():
 
 def test_methods_are_the_same_functions_in_both_classes():
     names = [name for name in dir(Tensor) if name in dir(UOp) and callable(getattr(Tensor, name))]
-    own = set(vars(Tensor)) | set(vars(UOp)) | set(dir(object)) | {"__init_subclass__", "__subclasshook__"}
+    own = set(vars(Tensor)) | set(vars(RandomMixin)) | set(vars(UOp)) | set(dir(object))
+    own |= {"__init_subclass__", "__subclasshook__"}
     shared = [name for name in names if name not in own and not isinstance(getattr(Tensor, name), type(Tensor.full))]
     assert len(shared) > 150
     assert all(getattr(Tensor, name) is getattr(UOp, name) for name in shared)
@@ -340,3 +342,52 @@ def test_powers_of_integers_are_exact():
     agree(Tensor(a) ** Tensor(b), a**b)
     agree(Tensor([1, -1, -1, 2]) ** Tensor([-3, -3, -2, -1]), np.int32([1, -1, 1, 0]))
     agree(2 ** Tensor([0, 5, 30]), np.int32([1, 32, 2**30]))
+
+
+# ---- tinygrad's forms
+
+
+def test_reverse_exchanges_the_operands():
+    a, b = np.array([1, -2, 3], np.int32), np.array([2, 3, -5], np.int32)
+    x, y = Tensor(a), Tensor(b)
+    agree(x.sub(y, reverse=True), b - a)
+    agree(x.div(y, reverse=True), (b / a).astype(np.float32))
+    agree(x.mod(y, reverse=True), b % a)
+    agree(x.pow(2, reverse=True), np.int32([2, 0, 8]))
+    agree(y.abs().lshift(1, reverse=True), np.int32(1) << abs(b))
+    agree(x.add(1, reverse=True), a + 1)
+    agree(5 - x, 5 - a)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.float32, np.float64])
+def test_division_that_rounds(dtype):
+    a, b = pairs(np.array([7, -7, 5, -5, 1, -1, 2, -2], dtype))
+    agree(Tensor(a).div(Tensor(b), rounding_mode="trunc"), np.trunc(a / b).astype(dtype))
+    agree(Tensor(a).div(Tensor(b), rounding_mode="floor"), (a // b).astype(dtype))
+    agree(Tensor(a).fmod(Tensor(b)), np.fmod(a, b))
+    with pytest.raises(ValueError, match="rounding_mode"):
+        Tensor(a).div(2, rounding_mode="up")
+
+
+def test_fmod_of_unsigned_integers_and_of_large_floats():
+    agree(Tensor(np.uint8([200, 7])).fmod(Tensor(np.uint8([7, 200]))), np.uint8([4, 7]))
+    a, b = np.float32([1e10, -1e10, 5.5, -0.3]), np.float32([3, 3, -2, 0.1])
+    agree(Tensor(a).fmod(Tensor(b)), np.fmod(a, b))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["asin", "acos", "atan"])
+def test_inverse_angles(name, dtype):
+    x = np.concatenate([np.linspace(-1, 1, 101), [1.5, -2, 1e30, np.inf, -np.inf, np.nan, 1e-30]]).astype(dtype)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, "arc" + name[1:])(x)
+    agree(getattr(Tensor(x), name)(), expected, rtol=1e-6 if dtype is np.float32 else 1e-12, atol=1e-6)
+    agree(getattr(Tensor(np.int32([0, 1])), name)(), getattr(np, "arc" + name[1:])(np.float32([0, 1])))
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "atan"])
+def test_inverse_angles_have_slopes(name):
+    x = np.array([-0.9, -0.5, -0.2, 0, 0.1, 0.5, 0.7])
+    slope = {"asin": 1 / np.sqrt(1 - x * x), "acos": -1 / np.sqrt(1 - x * x), "atan": 1 / (1 + x * x)}[name]
+    tensor = Tensor(x)
+    agree(getattr(tensor, name)().sum().gradient(tensor)[0], slope, rtol=1e-9)

@@ -62,15 +62,9 @@ def test_an_index_outside():
         T[0, 0, 0, 0]
     with pytest.raises(IndexError, match=r"only one \.\.\."):
         T[..., ...]
-    agree(Tensor([1.0, 2.0])[Tensor([0, 5, -3])], np.float32([1, 0, 0]))
-
-
-@pytest.mark.parametrize("mask", [np.array([True] * 4), [True, False, True, True], Tensor([True] * 4)])
-def test_masks_are_refused(mask):
-    with pytest.raises(IndexError, match="bool mask"):
-        T[mask]
     with pytest.raises(IndexError, match="integers"):
         T[Tensor([1.0])]
+    agree(Tensor([1.0, 2.0])[Tensor([0, 5, -3])], np.float32([1, 0, 0]))
 
 
 @pytest.mark.parametrize("pick", [1.5, "a", True, {}, (0, 1.5)], ids=repr)
@@ -262,7 +256,7 @@ def test_nearest(size):
 
 def test_a_resize_that_cannot_be():
     with pytest.raises(ValueError, match="mode is one of"):
-        T.interpolate((3,), mode="cubic")
+        T.interpolate((3,), mode="area")
     with pytest.raises(ValueError, match="align_corners"):
         T.interpolate((3,), mode="nearest", align_corners=True)
     with pytest.raises(ValueError, match="got sizes"):

@@ -130,3 +130,44 @@ def test_batchnorm():
     expected = (x - mean[spread]) * invstd[spread] * w[spread] + b[spread]
     agree(Tensor(x).batchnorm(Tensor(w), Tensor(b), Tensor(mean), Tensor(invstd)), expected, rtol=1e-5)
     agree(Tensor(x).batchnorm(None, None, Tensor(mean), Tensor(invstd)), (x - mean[spread]) * invstd[spread], rtol=1e-5)
+
+
+def attended(q, k, v, mask=None):
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def test_attention_with_grouped_heads():
+    random = np.random.default_rng(4)
+    q, k, v = random.normal(size=(2, 6, 5, 4)), random.normal(size=(2, 3, 7, 4)), random.normal(size=(2, 3, 7, 4))
+    expected = attended(q, k.repeat(2, 1), v.repeat(2, 1))
+    agree(Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), enable_gqa=True), expected, rtol=1e-9)
+    mask = random.random((5, 7)) > 0.4
+    mask[:, 0] = True
+    masked = Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), enable_gqa=True)
+    agree(masked, attended(q, k.repeat(2, 1), v.repeat(2, 1), mask), rtol=1e-9)
+
+
+def test_causal_attention_takes_no_mask():
+    x = Tensor.ones(3, 2)
+    with pytest.raises(ValueError, match="not both"):
+        x.scaled_dot_product_attention(x, x, Tensor.ones(3, 3), is_causal=True)
+
+
+def test_attention_that_drops_out():
+    x, values = Tensor.zeros(1, 400), np.eye(400, dtype=np.float32)
+    keys = Tensor.zeros(400, 400)
+    assert np.allclose(x.scaled_dot_product_attention(keys, Tensor(values), dropout_p=0.5).numpy(), 1 / 400)
+    with Tensor.train():
+        kept = x.scaled_dot_product_attention(keys, Tensor(values), dropout_p=0.5).numpy()
+    assert set(np.unique(kept.round(6)).tolist()) == {0.0, np.float32(0.005).round(6).item()}
+    assert 100 < (kept > 0).sum() < 300
+
+
+def test_types_to_sum_in():
+    x = np.array([300.0, 300], np.float16)
+    agree(Tensor.einsum("i,i->", Tensor(x), Tensor(x), dtype=dtypes.float32), np.float32(180000))
+    agree(Tensor.einsum("i,i->i", Tensor(x), Tensor([1.0, 2]), dtype="float"), np.float32([300, 600]))
+    agree(Tensor([[1.5, 2]]).linear(Tensor([[1.0], [2]]), Tensor([0.25]), dtype="half"), np.float16([[5.75]]))

@@ -238,3 +238,51 @@ def test_diagonal_and_masked_fill():
     square = X.ravel()[:16].reshape(4, 4)
     agree(Tensor(square).diagonal(), np.diag(square))
     agree(T.masked_fill(Tensor(X > 10), -1), np.where(X > 10, np.float32(-1), X))
+
+
+@pytest.mark.parametrize("offset", [-5, -2, 0, 1, 3, 4])
+@pytest.mark.parametrize("dims", [(0, 1), (1, 0), (0, 2), (-2, -1), (2, 1)])
+def test_diagonals_of_any_axes(offset, dims):
+    agree(T.diagonal(offset, *dims), np.diagonal(X, offset, *dims))
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_diag(n):
+    line = np.arange(n, dtype=np.float32) + 1
+    agree(Tensor(line).diag(), np.diag(line))
+    with pytest.raises(ValueError, match="one axis"):
+        Tensor(np.zeros((2, 2))).diag()
+    with pytest.raises(ValueError, match="two axes"):
+        T.diagonal(0, 1, -2)
+
+
+def test_sizes_to_grow_and_shrink_to():
+    agree(T.pad_to(3, None, 6), np.pad(X, [(0, 1), (0, 0), (0, 2)]))
+    agree(T.pad_to((2, 3, 5), value=-1), np.pad(X, [(0, 0), (0, 0), (0, 1)], constant_values=-1))
+    agree(T.shrink_to(1, None, 0), X[:1, :, :0])
+
+
+REARRANGED = {
+    "a b c -> c a b": X.transpose(2, 0, 1),
+    "a b c -> (a c) b": X.transpose(0, 2, 1).reshape(8, 3),
+    "a b (c d) -> a d b c": X.reshape(2, 3, 2, 2).transpose(0, 3, 1, 2),
+    "... c -> c ...": X.transpose(2, 0, 1),
+    "a ... -> (... a)": X.transpose(1, 2, 0).ravel(),
+    "a b c -> a 1 b () c": X.reshape(2, 1, 3, 1, 4),
+}
+
+
+@pytest.mark.parametrize("formula", REARRANGED)
+def test_rearrange(formula):
+    agree(T.rearrange(formula, **({"d": 2} if "d" in formula else {})), REARRANGED[formula])
+
+
+@pytest.mark.parametrize("formula", ["a b c", "a b -> b a", "a b c -> a b", "a b (c d) -> a b c d", "a b [c] -> a b c"])
+def test_formulas_that_do_not_fit(formula):
+    with pytest.raises(ValueError, match="rearrange"):
+        T.rearrange(formula)
+
+
+def test_sums_and_products_of_several():
+    agree(T.usum(T, T + 1), 3 * X + 1)
+    agree(T.uprod(T, T), X**3)

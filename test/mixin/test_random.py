@@ -123,3 +123,28 @@ def test_captured_functions_draw_new_numbers():
     drawn = [draw(zero).tolist() for _ in range(5)]
     Tensor.manual_seed(5)
     assert drawn == [Tensor.rand(4).tolist() for _ in range(5)]
+
+
+def test_multinomial():
+    Tensor.manual_seed(5)
+    weights = Tensor([0.0, 1, 3, 0])
+    drawn = weights.multinomial(4000, replacement=True).numpy()
+    assert drawn.dtype == np.int32
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[0] == counts[3] == 0
+    assert abs(counts[2] / 4000 - 0.75) < 0.03  # four standard deviations
+    rows = Tensor([[1.0, 1, 0, 1], [0, 0, 2, 1]])
+    kept = rows.multinomial(2).numpy()
+    assert set(kept[0].tolist()) < {0, 1, 3} and set(kept[1].tolist()) == {2, 3}
+    first = Tensor([[1.0, 3]] * 2000).multinomial().numpy()
+    assert first.shape == (2000, 1) and abs(first.mean() - 0.75) < 0.04
+    with pytest.raises(ValueError, match="multinomial"):
+        Tensor.ones(2, 2, 2).multinomial()
+    with pytest.raises(ValueError, match="out of range"):
+        Tensor.ones(2).multinomial(3)
+
+
+def test_random_numbers_in_the_shape_of_another():
+    like = Tensor(np.zeros((2, 3), np.float64)).randn_like(dtype=dtypes.half)
+    assert (like.shape, like.dtype) == ((2, 3), dtypes.float16)
+    assert (Tensor([1, 2]).rand_like(dtype="float").dtype, Tensor([1.0]).rand_like().shape) == (dtypes.float32, (1,))

@@ -141,8 +141,8 @@ def test_cumsum(length):
     x = RANDOM.integers(-5, 5, (2, length)).astype(np.int32)
     agree(Tensor(x).cumsum(1), np.cumsum(x, 1, dtype=np.int32))
     agree(Tensor(x.T).cumsum(0), np.cumsum(x.T, 0, dtype=np.int32))
-    agree(Tensor(x.astype(np.float32)).cummax(1), np.maximum.accumulate(x, 1).astype(np.float32))
-    agree(Tensor(x).cummin(1), np.minimum.accumulate(x, 1))
+    agree(Tensor(x.astype(np.float32)).cummax(1)[0], np.maximum.accumulate(x, 1).astype(np.float32))
+    agree(Tensor(x).cummin(1)[0], np.minimum.accumulate(x, 1))
     agree(Tensor(np.ones(length, np.float16)).cumsum(), np.arange(1, length + 1).astype(np.float16))
 
 
@@ -221,3 +221,27 @@ def test_exact_gelu():
     agree(Tensor(V).gelu("none"), (V * 0.5 * (1 + erf(V / math.sqrt(2)))).astype(np.float32), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="approximate"):
         Tensor(V).gelu("exact")
+
+
+def test_spread_and_mean_together():
+    for name in ("var", "std"):
+        spread, mean = getattr(Tensor(X), f"{name}_mean")(0, keepdim=True, correction=0)
+        agree(spread, getattr(np, name)(X, 0, keepdims=True), rtol=1e-5)
+        agree(mean, X.mean(0, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 3, 2.5])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_normalize(p, dim):
+    x = np.array([[3, -4, 0], [0, 0, 1]], np.float64)
+    norm = np.linalg.norm(x, p, dim, keepdims=True)
+    agree(Tensor(x).normalize(p, dim), x / norm.clip(1e-12), rtol=1e-9)
+    agree(Tensor(np.zeros((2, 2))).normalize(p, dim), np.zeros((2, 2)))
+
+
+def test_softmin_and_allclose():
+    x = np.array([[1.0, 2, 4]])
+    agree(Tensor(x).softmin(), np.exp(-x) / np.exp(-x).sum(), rtol=1e-9)
+    agree(Tensor(x).allclose(x + 1e-9), True)
+    agree(Tensor(x).allclose(Tensor(x + 1e-3)), False)
+    agree(Tensor([np.nan]).allclose(np.nan, equal_nan=True), True)

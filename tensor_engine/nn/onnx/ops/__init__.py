@@ -19,7 +19,6 @@ from tensor_engine.nn.onnx.ops import (  # noqa: F401
     sampling,
     sequence,
     signal,
-    trigonometry,
 )
 from tensor_engine.nn.onnx.ops.table import Operator, find_operator, operator, operator_names
 

@@ -15,17 +15,16 @@ from tensor_engine.tensor import Tensor
 
 def _div(a: Tensor, b: Tensor) -> Tensor:
     """True division of floats; of integers, the quotient cut towards zero."""
-    if dtypes.is_float(a.dtype):
-        return a / b
-    floored = a // b
-    is_cut_up = (a % b != 0) & ((a < 0) != (b < 0))
-    return floored + is_cut_up.cast(a.dtype)
+    return a / b if dtypes.is_float(a.dtype) else a.div(b, rounding_mode="trunc")
 
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": lambda x: x.abs(),
+    "Acos": lambda x: x.acos(),
     "Acosh": lambda x: x.acosh(),
+    "Asin": lambda x: x.asin(),
     "Asinh": lambda x: x.asinh(),
+    "Atan": lambda x: x.atan(),
     "Atanh": lambda x: x.atanh(),
     "Ceil": lambda x: x.ceil(),
     "Cos": lambda x: x.cos(),

@@ -29,23 +29,16 @@ def max_pool(
 ) -> tuple[Tensor, ...]:
     """The largest element of each window and, if asked for, its position in the flattened input."""
     window = Window(x.shape[2:], kernel_shape, strides, dilations, auto_pad, pads)
-    largest = x.max_pool2d(
-        window.kernel, window.strides, window.dilations, flat(window.pads), bool(ceil_mode)
-    )
+    how = (window.kernel, window.strides, window.dilations, flat(window.pads), bool(ceil_mode))
     if output_count == 1:
-        return (largest,)
-    elements = window.elements(x, dtypes.min(x.dtype))
-    positions = window.elements(_positions(x, storage_order), -1)
-    is_largest = (elements == elements.max(-1, keepdim=True)) & (positions >= 0)
-    return largest, is_largest.where(positions, math.prod(x.shape)).min(-1)
-
-
-def _positions(x: Tensor, storage_order: int) -> Tensor:
-    """Each element's position in memory: rows first, or with `storage_order` 1 columns first in space."""
-    space = np.arange(math.prod(x.shape[2:]))
-    space = space.reshape(x.shape[2:][::-1]).T if storage_order else space.reshape(x.shape[2:])
-    planes = np.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *[1] * space.ndim) * space.size
-    return to_tensor((planes + space).astype(np.int64), x.device)
+        return (x.max_pool2d(*how),)
+    largest, places = x.max_pool2d(*how, return_indices=True)
+    if storage_order:
+        columns_first = np.arange(math.prod(x.shape[2:])).reshape(x.shape[2:][::-1]).T
+        places = to_tensor(columns_first.ravel(), x.device).take(places)
+    planes = Tensor.arange(math.prod(x.shape[:2]), dtype=dtypes.int64, device=x.device)
+    first = planes.reshape(*x.shape[:2], *[1] * len(window.kernel)) * math.prod(x.shape[2:])
+    return largest, places + first
 
 
 @operator("AveragePool")

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from tensor_engine.tensor import Tensor
-
 Pads = list[tuple[int, int]]  # before and after, for each spatial dimension
 
 
@@ -50,9 +48,3 @@ class Window:
             max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(sizes, self.strides, reach)
         ]
         return [halves(t, auto_pad) for t in total]
-
-    def elements(self, x: Tensor, fill: float) -> Tensor:
-        """[batch, channels, places..., elements of the window]; `fill` is what the padding holds."""
-        padded = x.pad([(0, 0), (0, 0), *self.pads], value=fill)
-        windows = padded.windows(self.kernel, self.strides, self.dilations)
-        return windows.flatten(-len(self.kernel))
