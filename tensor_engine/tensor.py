@@ -277,9 +277,9 @@ class Tensor(random.RandomMixin):
         return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), "copy"))
 
     def __setitem__(self, indices: Any, value: Tensor | Data) -> None:
-        """`x[i] = value` for ints, slices and None: x becomes the tensor with `value` in these places.
+        """`x[i] = value` for every index that `x[i]` takes: x becomes the tensor with `value` in these places.
 
-        Tensors that were made from x before keep the old values. Raises IndexError for places that are computed.
+        Tensors that were made from x before keep the old values.
         """
         new = value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)
         self.uop = self.written(indices, new).uop
