@@ -5,7 +5,7 @@ must be (asked for, copied, assigned), and when without a store some work would 
 
 - a reduction inside a reduction or below a PAD (both arms of a choice are computed), or one that is read again and
   again (below an EXPAND),
-- costly arithmetic below an EXPAND,
+- costly arithmetic below an EXPAND (unpacking is done again rather than stored, as it was packed for a reason),
 - padding below an EXPAND: windows overlap, and their inner loops should not ask whether they are inside,
 - a reduction, or costly arithmetic, that several kernels, or several views in one kernel, would each do again.
 """
@@ -31,8 +31,15 @@ COST = {
 CHEAP = 12
 # … and once or twice more, in another kernel or for another view.
 CHEAP_TWICE = 24
+# A value that takes more than this many times the memory of what it is made of unpacks it.
+UNPACKED = 4
 # More places than this that read a value through different views are not worth telling apart.
 MAX_VIEWS = 8
+
+
+def nbytes(node: UOp) -> int:
+    """Bytes of the value."""
+    return prod(node.shape) * node.dtype.itemsize
 
 
 class StoreChooser:
@@ -42,6 +49,7 @@ class StoreChooser:
         self.nodes = UOp.sink(*roots).toposort()[:-1]
         self.stored: set[UOp] = {r for r in roots if r.op not in LEAVES}
         self.cost: dict[UOp, int] = {}
+        self.bytes_read: dict[UOp, int] = {}
         self.has_reduce: dict[UOp, bool] = {}
         self.has_pad: dict[UOp, bool] = {}
 
@@ -71,9 +79,11 @@ class StoreChooser:
     def measure(self, node: UOp) -> None:
         """The work of computing one element of `node` in a kernel that reads what is stored."""
         if node in self.stored or node.op in LEAVES:
+            self.bytes_read[node] = nbytes(node) if node in self.stored or node.op is Ops.BUFFER else 0
             self.cost[node], self.has_reduce[node], self.has_pad[node] = 1, False, False
             return
         self.cost[node] = min(COST.get(node.op, 1) + sum(self.cost[s] for s in node.src), 1000)
+        self.bytes_read[node] = sum(self.bytes_read[s] for s in node.src)
         self.has_reduce[node] = node.op is Ops.REDUCE_AXIS or any(self.has_reduce[s] for s in node.src)
         self.has_pad[node] = node.op is Ops.PAD or any(self.has_pad[s] for s in node.src)
 
@@ -83,7 +93,12 @@ class StoreChooser:
         if prod(node.shape) == prod(below.shape) or prod(below.shape) == 1 and not self.has_reduce[below]:
             return False
         reads_memory = self.reads_memory(below)
-        return self.has_reduce[below] or reads_memory and (self.has_pad[below] or self.cost[below] > CHEAP)
+        cheap = CHEAP_TWICE if self.unpacks(below) else CHEAP
+        return self.has_reduce[below] or reads_memory and (self.has_pad[below] or self.cost[below] > cheap)
+
+    def unpacks(self, node: UOp) -> bool:
+        """Is this so much larger than the memory that it is made of?"""
+        return nbytes(node) > UNPACKED * self.bytes_read[node]
 
     def reads_memory(self, node: UOp) -> bool:
         """False for what is made of constants and counters alone."""
