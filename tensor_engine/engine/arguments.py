@@ -10,7 +10,7 @@ import numpy as np
 from tensor_engine.device import Buffer
 from tensor_engine.dtype import DType
 from tensor_engine.engine.nesting import take_apart
-from tensor_engine.engine.realize import buffer_of, next_version
+from tensor_engine.engine.realize import attached, buffer_of, next_version
 from tensor_engine.tensor import Tensor, is_whole_buffer
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
@@ -112,19 +112,21 @@ class Input(Looks):
     def take(self, leaf: Any) -> None:
         if type(leaf) is Tensor and leaf.uop is self.node:
             return
-        if not (isinstance(leaf, Tensor) and self.fits(leaf.uop)):
+        memory = self.plain_memory(leaf.uop) if isinstance(leaf, Tensor) else None
+        if memory is None:
             super().take(leaf)
             leaf = in_memory(leaf)
+            memory = memory_of(leaf)
         self.node = leaf.uop
-        self.place(buffer_of(self.node))
+        self.place(memory)
 
-    def fits(self, node: UOp) -> bool:
-        """Is this memory in row order that looks as it must? Reads only what is written in the nodes."""
+    def plain_memory(self, node: UOp) -> Buffer | None:
+        """The memory of a node that is written as a captured one is, so that nothing has to be derived, else None."""
         base = node.src[0] if node.op is Ops.RESHAPE else node
-        if base.op is not Ops.BUFFER:
-            return False
+        if base.op is not Ops.BUFFER or base.dtype is not self.dtype or base.arg.device != self.device:
+            return None
         shape = (base.arg.size,) if base is node else node.arg
-        return shape == self.shape and base.dtype is self.dtype and base.arg.device == self.device
+        return attached(base) if shape == self.shape else None
 
     def note_change(self, tensor: Tensor) -> None:
         """A replay has assigned to the tensor, which is a copy of what was given if that wasn't memory."""

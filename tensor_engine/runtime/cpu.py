@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +47,18 @@ class CPUAllocator(LRUAllocator):
         return array.ctypes.data
 
     def as_memoryview(self, opaque: int, nbytes: int) -> memoryview:
-        return memoryview((ctypes.c_ubyte * nbytes).from_address(opaque)).cast("B")
+        return memoryview(_octets(nbytes).from_address(opaque)).cast("B")
 
     def copyin(self, dest: int, src: memoryview) -> None:
         self.as_memoryview(dest, src.nbytes)[:] = _flat(src)
 
     def copyout(self, dest: memoryview, src: int) -> None:
         _flat(dest)[:] = self.as_memoryview(src, dest.nbytes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _octets(count: int) -> Any:
+    return ctypes.c_ubyte * count
 
 
 def _flat(view: memoryview) -> memoryview:
