@@ -25,6 +25,8 @@ class ModelCard:
     name: str = ""
     licence: str = ""
     source: str = ""
+    training: str = ""  # from what it learnt
+    evaluation: str = ""  # how right it is, and how fast
 
     input_size: tuple[int, int] | None = None  # height, width; None: what the model declares
     layout: str | None = None  # nchw or nhwc; None: what the model declares
@@ -205,6 +207,8 @@ CHECKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "name": _TEXT,
     "licence": _TEXT,
     "source": _TEXT,
+    "training": _TEXT,
+    "evaluation": _TEXT,
     "input_size": ("[height, width], two whole numbers above 0", _size),
     "layout": _one_of("nchw", "nhwc"),
     "color": _one_of("rgb", "bgr"),
