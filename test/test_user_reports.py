@@ -6,16 +6,21 @@ engine folds. Expected values are IEEE 754's, numpy's, or plain arithmetic.
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from linear import BACKENDS
 
-from tensor_engine import Tensor, dtypes
+from tensor_engine import GlobalCounters, Tensor, TinyJit, dtypes, tensor
 from tensor_engine.dtype import DType
+from tensor_engine.engine import program
+from tensor_engine.engine.jit import JitError
 from tensor_engine.helpers import Context
+from tensor_engine.uop.uop import UOpMeta
 
 INF, NAN = math.inf, math.nan
 Maker = Callable[..., Tensor]
@@ -221,3 +226,119 @@ def test_division_by_zero_does_not_loop_the_rewriter(given: Maker) -> None:
     np.testing.assert_array_equal((y / 0).numpy(), [INF, -INF, NAN])
     np.testing.assert_array_equal((y / (y - y)).numpy(), [INF, -INF, NAN])
     np.testing.assert_array_equal((1 / (y * 0)).numpy(), [INF, -INF, INF])
+
+
+# ---- capture --------------------------------------------------------------------------------------------------------
+
+
+def captured(function: Callable[..., Any], *arguments: Any) -> TinyJit[Any]:
+    """The function, captured with these arguments."""
+    jit = TinyJit(function)
+    for _ in range(2):
+        jit(*arguments)
+    assert jit.captured is not None
+    return jit
+
+
+def test_results_of_two_inputs_that_are_kept_together_differ() -> None:
+    f = captured(lambda a: a * 2 + 1, Tensor([0.0, 0.0]))
+    one, two = Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0]).realize()
+    first, second = f(one), f(two)
+    assert first.tolist() == [3, 5] and second.tolist() == [7, 9]
+
+
+def test_three_captured_results_in_a_list_keep_their_values() -> None:
+    f = TinyJit(lambda a: a + 1)
+    results = [f(Tensor([float(i)])) for i in range(7)]
+    for other in range(20):
+        f(Tensor([100.0 + other]))
+    assert [result.item() for result in results] == [i + 1 for i in range(7)]
+
+
+def test_a_python_int_that_changes_is_not_frozen() -> None:
+    f = captured(lambda a, times: a * times, Tensor([1.0]), 2)
+    with pytest.raises(JitError, match="captured as 2 and is 3 now.*Pass it as a Tensor"):
+        f(Tensor([1.0]), 3)
+    g = captured(lambda a, times: a * times, Tensor([1.0]), Tensor(2))
+    assert [g(Tensor([1.0]), Tensor(times)).item() for times in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_a_captured_function_that_is_fed_its_output() -> None:
+    f = TinyJit(lambda a: a * 3 - 1)
+    value, expected = Tensor([2.0]), 2
+    for _ in range(8):
+        value, expected = f(value), expected * 3 - 1
+        assert value.item() == expected
+
+
+def test_a_result_and_a_slice_of_it_returned_together() -> None:
+    def function(a: Tensor) -> tuple[Tensor, Tensor]:
+        doubled = (a * 2).contiguous()
+        return doubled, doubled[1:]
+
+    f = TinyJit(function)
+    kept = [f(Tensor([i, i + 1.0, i + 2.0])) for i in range(5)]
+    for i, (whole, part) in enumerate(kept):
+        assert whole.tolist() == [2 * i, 2 * i + 2, 2 * i + 4] and part.tolist() == whole.tolist()[1:]
+
+
+def test_rebinding_the_input_in_a_loop() -> None:
+    f = TinyJit(lambda a, b: (b, a + b))
+    a, b = Tensor([0]), Tensor([1])
+    seen = []
+    for _ in range(12):
+        seen.append(a.item())
+        a, b = f(a, b)
+    assert seen == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
+
+
+def test_two_backward_passes_in_one_capture() -> None:
+    weight = Tensor([2.0, 3.0]).realize()
+
+    def function(x: Tensor) -> tuple[Tensor, Tensor]:
+        weight.grad = None
+        (x * weight * weight).sum().backward()
+        first = weight.grad.realize()
+        weight.grad = None
+        (x + weight).pow(3).sum().backward()
+        return first, weight.grad.realize()
+
+    f = TinyJit(function)
+    kept = [(i, *f(Tensor([i, i + 1.0]))) for i in range(5)]
+    for i, first, second in kept:
+        assert first.tolist() == [2 * 2 * i, 2 * 3 * (i + 1)]
+        np.testing.assert_allclose(second.numpy(), [3 * (i + 2) ** 2, 3 * (i + 4) ** 2], rtol=1e-6)
+
+
+def test_a_shape_that_changed_is_a_clear_error() -> None:
+    f = captured(lambda a: a.sum(), Tensor([1.0, 2.0]))
+    with pytest.raises(JitError, match=r"argument 0 was captured as \(\(2,\).*and is \(\(3,\).*call reset"):
+        f(Tensor([1.0, 2.0, 3.0]))
+    f.reset()
+    assert [f(Tensor([1.0, 2.0, 3.0])).item() for _ in range(3)] == [6, 6, 6]
+
+
+# ---- growth ---------------------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_captured_calls_do_not_grow() -> None:
+    f = captured(lambda a: (a * 2).contiguous() + 1, Tensor([1.0, 2.0]))
+    x = Tensor([3.0, 4.0]).realize()
+    for _ in range(10):
+        result = f(x)
+    gc.collect()
+    before = GlobalCounters.mem_used, len(UOpMeta.alive), len(tensor.alive)
+    for _ in range(10_000):
+        result = f(x)
+    gc.collect()
+    assert (GlobalCounters.mem_used, len(UOpMeta.alive), len(tensor.alive)) == before
+    assert result.tolist() == [7, 9]
+
+
+def test_distinct_float_constants_do_not_fill_the_memory_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "MAX_PROGRAMS", len(program.programs) + 20)
+    with Context(DEV="PYTHON"):
+        x = Tensor([1.0, 2.0]).realize()
+        for i in range(300):
+            assert (x * (1 + i / 7)).tolist() == [np.float32(1 + i / 7), 2 * np.float32(1 + i / 7)]
+            assert len(program.programs) <= program.MAX_PROGRAMS
