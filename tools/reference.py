@@ -34,6 +34,7 @@ PARTS: dict[str, list[str]] = {
     "tensor_engine.nn.optim": ["SGD", "Adam", "AdamW", "LAMB", "LARS", "Muon", "Optimizer", "OptimizerGroup"],
     "tensor_engine.nn.state": ["get_state_dict", "get_parameters", "load_state_dict", "safe_save", "safe_load"],
     "tensor_engine.nn.datasets": ["mnist"],
+    "tensor_engine.nn.quantize": ["Int4"],
     "tensor_engine.nn.onnx": [],
     "tensor_engine.perception.pipeline": ["Pipeline"],
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ from tensor_engine.uop.uop import UOp
 # More distinct kernels than this at a time are not kept; the longest unused ones leave first.
 MAX_PROGRAMS = 4096
 
+# The graphs of so many launches stay alive: a kernel that is asked for again is then found in the table of all nodes,
+# with all that was derived, and need not be made anew.
+RECENT_GRAPHS = 256
+
 
 class Kernel(NamedTuple):
     """A loaded kernel and what it does each time it runs. Its variables come after the buffers, in order of name."""
@@ -32,6 +36,7 @@ class Kernel(NamedTuple):
 
 
 programs: OrderedDict[tuple[object, ...], Kernel] = OrderedDict()
+recent: deque[UOp] = deque(maxlen=RECENT_GRAPHS)
 
 
 @functools.cache
@@ -47,6 +52,7 @@ def compiler_version() -> str:
 
 def get_kernel(ast: UOp, device: str) -> Kernel:
     """The loaded program for a kernel, compiled if neither cache has it."""
+    recent.append(ast)
     runtime = Device[device]
     key = (ast.key, device, runtime.renderer.name, NOOPT.value, BEAM.value)
     found = programs.get(key)
