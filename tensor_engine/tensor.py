@@ -13,17 +13,21 @@ import numpy as np
 
 from tensor_engine.device import Buffer, Device, numpy_dtype
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype
-from tensor_engine.engine.realize import (
-    buffer_of,
-    is_realized,
-    nodes_reading,
-    pending_assignments,
-    realize,
-)  # fmt: skip
+from tensor_engine.engine.realize import buffer_of, is_realized, moved_like, realize
 from tensor_engine.from_data import node_from_data, scalar_node
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
 from tensor_engine.mixin.movement import as_shape
+from tensor_engine.storage import (
+    Storage,
+    alive,
+    copied,
+    is_whole_buffer,
+    readers_of_old_values,
+    tensors_in_scope,
+    what_to_store,
+    write,
+)
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
@@ -39,18 +43,19 @@ class Tensor(random.RandomMixin):
     this tensor is theirs to update. Raises TypeError or ValueError for what is no array of numbers.
     """
 
-    __slots__ = ("uop", "is_param", "grad")
+    __slots__ = ("uop", "is_param", "grad", "storage")
     __array_ufunc__ = None  # `array + tensor` is a Tensor's operation, not numpy's
 
     uop: UOp
     is_param: bool
     grad: Tensor | None
+    storage: Storage
 
     def __init__(self, data: Data, device: str | None = None, dtype: DType | str | None = None, is_param: bool = True):
         dtype = None if dtype is None else to_dtype(dtype)
         device = None if device is None else Device.canonicalize(device)
         self.uop = node_from_data(data.uop if isinstance(data, Tensor) else data, dtype, device)
-        self.is_param, self.grad = is_param, None
+        self.is_param, self.grad, self.storage = is_param, None, Storage()
         alive.add(weakref.ref(self, alive.discard))
         provenance.record(self.uop)
 
@@ -59,8 +64,13 @@ class Tensor(random.RandomMixin):
     @classmethod
     def from_uop(cls, uop: UOp) -> Tensor:
         """The tensor whose value is this node's."""
+        return cls._stored(uop, Storage())
+
+    @classmethod
+    def _stored(cls, uop: UOp, storage: Storage) -> Tensor:
+        """The tensor whose value is this node's, in a storage that views of it share."""
         tensor = cls.__new__(cls)
-        tensor.uop, tensor.is_param, tensor.grad = uop, True, None
+        tensor.uop, tensor.is_param, tensor.grad, tensor.storage = uop, True, None, storage
         alive.add(weakref.ref(tensor, alive.discard))
         if "provenance" not in uop.__dict__:
             provenance.record(uop)
@@ -143,7 +153,7 @@ class Tensor(random.RandomMixin):
         return Tensor.from_uop(constant_node(self.uop.shape, dtype or self.uop.dtype, key))
 
     def movement(self, op: Ops, arg: Any) -> Tensor:
-        return Tensor.from_uop(self.uop.movement(op, arg))
+        return Tensor._stored(self.uop.movement(op, arg), self.storage)
 
     def reduce_axis(self, op: Ops, axes: tuple[int, ...]) -> Tensor:
         return Tensor.from_uop(self.uop.reduce_axis(op, axes)) if axes else self
@@ -152,7 +162,7 @@ class Tensor(random.RandomMixin):
         return Tensor.from_uop(self.uop.contiguous())
 
     def detach(self) -> Tensor:
-        return Tensor.from_uop(self.uop.detach())
+        return Tensor._stored(self.uop.detach(), self.storage)
 
     # ---- values
 
@@ -164,8 +174,10 @@ class Tensor(random.RandomMixin):
         tensors = [self, *others]
         if any(not is_realized(tensor.uop) for tensor in tensors):
             tensors += readers_of_old_values(tensors)
-        for tensor, node in zip(tensors, realize(*[tensor.uop for tensor in tensors])):
-            tensor.uop = node
+        stored = [what_to_store(tensor) for tensor in tensors]
+        results = [moved_like(t.uop, node, result) for t, node, result in zip(tensors, stored, realize(*stored))]
+        for tensor, result in zip(tensors, results):
+            tensor.uop = result
         return self
 
     def _buffer(self) -> Buffer:
@@ -173,7 +185,8 @@ class Tensor(random.RandomMixin):
         if is_whole_buffer(self.uop):
             return buffer_of(self.uop)
         # while training the graph stays: a loss may be looked at before backward()
-        stored = (Tensor.from_uop(self.uop) if Tensor.training else self).realize()
+        keeps = Tensor.training or what_to_store(self) is not self.uop
+        stored = (Tensor.from_uop(self.uop) if keeps else self).realize()
         if not is_whole_buffer(stored.uop):
             stored = stored.contiguous().realize()
         return buffer_of(stored.uop.base)
@@ -234,36 +247,20 @@ class Tensor(random.RandomMixin):
         return self if target == self.device else Tensor.from_uop(self.uop.copy_to_device(target))
 
     def assign(self, value: Tensor | Data) -> Tensor:
-        """Write `value` into this tensor's own memory, once it is realised. Returns this.
+        """Write `value` into the memory that this is, or is a view of, once it is realised. Returns this.
 
-        Only this tensor changes: others that were made of it, views and clones too, keep the old value. An assignment
-        that is still to be carried out is carried out now, unless `value` is made of it. Raises ValueError if the type
-        or the device is another, the shape doesn't broadcast to this one, or this is a part of another tensor.
+        All views of the same memory show it. What was computed from them, realised or not, keeps the old value, and so
+        do clones. Raises ValueError if the type or the device is another, or the shape doesn't broadcast to this one.
         """
         new = value if isinstance(value, Tensor) else Tensor(value, self.device, self.dtype)
         if new.dtype is not self.dtype:
             raise ValueError(f"can't assign {new.dtype} to {self.dtype}: use .cast")
         if new.uop.device not in (None, self.device):
             raise ValueError(f"can't assign values on {new.device} to a tensor on {self.device}: use .to")
-        new = new.expand(self.shape)
-        if self.uop.op is Ops.ASSIGN and self.uop not in new.uop.toposort():
-            self.realize()
-        target = self._memory()
-        if target is None:
-            self.uop = new.clone().uop if is_memory(new.uop) else new.uop
-        elif new.uop is not self.uop:
-            self.uop = UOp(Ops.ASSIGN, self.dtype, (target, new.uop))
-            provenance.record(self.uop)
+        node = new.expand(self.shape).uop
+        if node is not self.uop and 0 not in self.shape:
+            write(self, node)
         return self
-
-    def _memory(self) -> UOp | None:
-        """The buffer to assign to, in this shape; None for a value that isn't computed yet."""
-        node = self.uop.src[0] if self.uop.op is Ops.ASSIGN else self.uop
-        if is_whole_buffer(node):
-            return node
-        if node.base.op is Ops.BUFFER:
-            raise ValueError("this is a part of another tensor: write to it with x[...] = value")
-        return None
 
     def replace(self, other: Tensor) -> Tensor:
         """Become `other`'s value, whatever this was. Shapes and types must agree. Returns this."""
@@ -274,15 +271,21 @@ class Tensor(random.RandomMixin):
 
     def clone(self) -> Tensor:
         """The values in memory of their own."""
-        return Tensor.from_uop(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), "copy"))
+        return Tensor.from_uop(copied(self.uop))
 
     def __setitem__(self, indices: Any, value: Tensor | Data) -> None:
-        """`x[i] = value` for every index that `x[i]` takes: x becomes the tensor with `value` in these places.
+        """`x[i] = value` for every index that `x[i]` takes: `value`, cast to this type, is assigned to these places.
 
-        Tensors that were made from x before keep the old values.
+        Ints and slices write only the elements that they name; computed places write all of x.
         """
-        new = value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)
-        self.uop = self.written(indices, new).uop
+        new = (value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)).cast(self.dtype)
+        picks = indices if isinstance(indices, tuple) else (indices,)
+        if any(isinstance(self._as_index(pick), Tensor) for pick in picks):
+            self.assign(self.written(indices, new))
+            return
+        part = self[picks]
+        surplus = max(new.ndim - part.ndim, 0)
+        part.assign(new.squeeze(tuple(range(surplus))))
 
     # ---- sizes
 
@@ -335,7 +338,7 @@ class Tensor(random.RandomMixin):
         """In place where the sum so far is in memory, so that captured steps add up, too."""
         if self.grad is None:
             self.grad = gradient
-        elif self.grad.uop.op is Ops.ASSIGN or is_whole_buffer(self.grad.uop):
+        elif self.grad.uop.base.op in GroupOp.MEMORY:
             self.grad.assign(self.grad + gradient)
         else:
             self.grad = self.grad + gradient
@@ -351,52 +354,11 @@ class Tensor(random.RandomMixin):
             Tensor.training = before
 
 
-def is_memory(node: UOp) -> bool:
-    """True for memory and views of it, asked for once more or not."""
-    while node.op in GroupOp.MOVEMENT or node.op in (Ops.CONTIGUOUS, Ops.DETACH):
-        node = node.src[0]
-    return node.op is Ops.BUFFER
-
-
 def restored(values: np.ndarray, device: str, dtype: DType, is_param: bool, grad: Tensor | None) -> Tensor:
     """The Tensor that was pickled or copied."""
     tensor = Tensor(values, device, dtype, is_param)
     tensor.grad = grad
     return tensor
-
-
-# every Tensor that there is
-alive: set[weakref.ref[Tensor]] = set()
-
-
-def tensors_in_scope() -> list[Tensor]:
-    """Every Tensor that there is."""
-    return [tensor for tensor in [entry() for entry in list(alive)] if tensor is not None]
-
-
-def readers_of_old_values(tensors: list[Tensor]) -> list[Tensor]:
-    """The other tensors in scope that need what realizing `tensors` overwrites. Views of it become copies."""
-    readers: list[Tensor] = []
-    while assignments := pending_assignments([tensor.uop for tensor in tensors + readers]):
-        known = {id(tensor) for tensor in tensors + readers}
-        in_scope = tensors_in_scope()
-        reading = nodes_reading([tensor.uop for tensor in in_scope], assignments)
-        found = [tensor for tensor in in_scope if tensor.uop in reading]
-        for tensor in found:
-            if is_memory(tensor.uop) and tensor.uop.arg != "copy":
-                tensor.uop = UOp(Ops.CONTIGUOUS, tensor.dtype, (tensor.uop,), "copy")
-        new = [tensor for tensor in found if id(tensor) not in known]
-        if not new:
-            break
-        readers += new
-    return readers
-
-
-def is_whole_buffer(node: UOp) -> bool:
-    """True for a node whose elements are those of one buffer, all of them, in order."""
-    while node.op is Ops.RESHAPE:
-        node = node.src[0]
-    return node.op is Ops.BUFFER
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensor_engine import Tensor, TinyJit
-from tensor_engine.tensor import alive
+from tensor_engine.storage import alive
 from tensor_engine.uop.gradient import GradientError
 
 

@@ -11,7 +11,8 @@ from tensor_engine.device import Buffer
 from tensor_engine.dtype import DType
 from tensor_engine.engine.nesting import take_apart
 from tensor_engine.engine.realize import attached, buffer_of, next_version
-from tensor_engine.tensor import Tensor, is_whole_buffer
+from tensor_engine.storage import is_whole_buffer
+from tensor_engine.tensor import Tensor
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 

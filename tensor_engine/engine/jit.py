@@ -32,7 +32,8 @@ from tensor_engine.engine.replay import Replay
 from tensor_engine.engine.results import Results
 from tensor_engine.helpers import JIT
 from tensor_engine.mixin import random
-from tensor_engine.tensor import Tensor, tensors_in_scope
+from tensor_engine.storage import tensors_in_scope
+from tensor_engine.tensor import Tensor
 from tensor_engine.uop.uop import UOp
 
 __all__ = ["JitError", "TinyJit"]

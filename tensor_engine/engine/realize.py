@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tensor_engine.device import Buffer, Device
 from tensor_engine.dtype import dtypes
 from tensor_engine.engine.program import Kernel, get_kernel
-from tensor_engine.helpers import DEBUG, GlobalCounters, human_size
+from tensor_engine.helpers import DEBUG, GlobalCounters, dedup, human_size
 from tensor_engine.schedule.memory import plan_memory
 from tensor_engine.schedule.schedule import create_schedule
 from tensor_engine.uop import provenance
@@ -97,38 +97,39 @@ def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
 
     Of several assignments to the same memory each but the last is itself something that the next one overwrites.
     """
-    last = {name_now(node.src[0]): node for node in assignments}
-    overwritten = {node for node in assignments if node is not last[name_now(node.src[0])]}
+    last = {name_now(node): node for node in assignments}
+    overwritten = set(assignments) - set(last.values())
+    done = set(assignments)
     found: set[UOp] = set()
-    for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in assignments):
-        operands = node.src[1:] if node.op is Ops.ASSIGN else node.src
+    for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in done):
+        operands = node.src[2:] if node.op is Ops.ASSIGN else node.src
         reads = (node.op is Ops.BUFFER or node in realized) and name_now(realized.get(node, node)) in last
-        reads = reads or not found.isdisjoint(operands) or not overwritten.isdisjoint(operands)
-        if reads and node not in assignments:
+        if node in overwritten or node not in done and (reads or not found.isdisjoint(operands)):
             found.add(node)
     return found
 
 
 def name_now(view: UOp) -> UOp:
-    """The BUFFER that stands for a view's memory now: every assignment gives it a new one."""
-    base = view.base
-    while base in realized:
-        base = realized[base].base
-    return base
+    """The BUFFER that stands for a view's memory now: every run of assignments gives it a new one."""
+    buffer = view.buffer
+    while buffer in realized:
+        buffer = realized[buffer].buffer
+    return buffer
 
 
 def run(roots: list[UOp]) -> None:
     """Schedule and run `roots`, and remember where they are."""
     schedule = create_schedule(roots, realized, Device.DEFAULT)
-    written = {tidy: next_version(tidy.src[0]) for tidy in schedule.roots if tidy.op is Ops.ASSIGN}
+    assignments = [tidy for tidy in schedule.roots if tidy.op is Ops.ASSIGN]
+    versions = {buffer: next_version(buffer) for buffer in dedup(tidy.buffer for tidy in assignments)}
+    written = {tidy: versions[tidy.buffer] for tidy in assignments}
     results = [view_of_result(r, tidy, {**schedule.memory, **written}) for r, tidy in zip(roots, schedule.roots)]
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
     for node, offset in plan.offsets.items():
         attach(node, arenas[node.arg.device].view(node.arg.size, node.dtype, offset))
     run_linear(schedule.linear, schedule.values)
-    for tidy, result in written.items():
-        realized[tidy.src[0].base] = result.base
+    realized.update(versions)
     for root, result in zip(roots, results):
         realized[root] = result
 
@@ -156,7 +157,7 @@ def moved_like(view: UOp, below: UOp, value: UOp) -> UOp:
         moves.append(view)
         view = view.src[0]
     for move in reversed(moves):
-        value = value.movement(move.op, move.arg)
+        value = UOp(move.op, move.dtype, (value,), move.arg)
     return value
 
 

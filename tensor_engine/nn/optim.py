@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from tensor_engine.dtype import sum_acc_dtype
 from tensor_engine.helpers import dedup
-from tensor_engine.tensor import Tensor, is_whole_buffer
+from tensor_engine.storage import is_whole_buffer
+from tensor_engine.tensor import Tensor
 
 
 class Optimizer(ABC):

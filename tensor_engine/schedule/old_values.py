@@ -34,7 +34,7 @@ def keep_old_values(sink: UOp) -> UOp:
         return sink
     writers: dict[UOp, int] = {}
     for assignment, bit in bits.items():
-        writers[assignment.src[0].base] = writers.get(assignment.src[0].base, 0) | bit
+        writers[assignment.buffer] = writers.get(assignment.buffer, 0) | bit
     timings: dict[UOp, Timing] = {}
     for node in nodes:
         timings[node] = timing(node, [timings[s] for s in node.src], writers, bits)
@@ -47,9 +47,11 @@ def timing(node: UOp, below: list[Timing], writers: dict[UOp, int], bits: dict[U
         return Timing(node, 0, writers.get(node, 0))
     behind = union(operand.behind for operand in below)
     if node.op is Ops.ASSIGN:
+        memory, view, value = below
+        kept = stored(value.node) if value.before & behind else value.node
+        assigned = with_operands(node, [memory.node, view.node, kept])
         behind |= bits[node]
-        assigned = with_operands(node, [node.src[0], below[1].node])
-        return Timing(assigned, behind, writers[node.src[0].base] & ~behind)
+        return Timing(assigned, behind, writers[node.buffer] & ~behind)
     if node.op is Ops.SINK:  # its operands are computed in kernels of their own
         return Timing(with_operands(node, [operand.node for operand in below]), behind, 0)
     operands = [stored(operand.node) if operand.before & behind else operand.node for operand in below]

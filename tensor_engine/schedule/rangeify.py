@@ -131,8 +131,6 @@ class Rangeify:
         if node.op in GroupOp.ELEMENTWISE:
             needs = [Place(s, index, gate) for s in node.src]
             return needs, lambda values: UOp(node.op, node.dtype, tuple(values), node.arg)
-        if node.op is Ops.ASSIGN:  # what was assigned is read where it was stored
-            return [Place(node.src[0], index, gate)], lambda values: values[0]
         if node.op in (Ops.CONTIGUOUS, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD):
             return [Place(node.src[0], index, gate)], lambda values: values[0]
         raise NotImplementedError(f"{node.op} cannot be computed inside a kernel")
@@ -147,20 +145,13 @@ class Rangeify:
     def pad(self, place: Place) -> tuple[list[Place], Callable[[list[UOp]], UOp]]:
         """Inside the operand its element, outside zero. What lies below is only read where the condition holds."""
         node, index, gate = place
-        inside: UOp | None = None
-        below: list[UOp] = []
-        for position, size, (before, after) in zip(index, node.src[0].shape, node.arg):
-            below.append(simplify(position - before) if before else position)
-            if before:
-                inside = both(inside, simplify((position < before).logical_not()))
-            if after:
-                inside = both(inside, simplify(position < before + size))
+        below, inside = moved_index(node, index), inside_padding(node, index)
         if inside is None:
-            return [Place(node.src[0], tuple(below), gate)], lambda values: values[0]
+            return [Place(node.src[0], below, gate)], lambda values: values[0]
         zero = UOp.const(node.dtype, 0)
         if inside.op is Ops.CONST and not inside.arg:
             return [], lambda _: zero
-        needs = [Place(node.src[0], tuple(below), both(gate, inside))]
+        needs = [Place(node.src[0], below, both(gate, inside))]
         return needs, lambda values: inside.alu(Ops.WHERE, values[0], zero)
 
     def reduce(self, place: Place) -> tuple[list[Place], Callable[[list[UOp]], UOp]]:
@@ -181,8 +172,28 @@ def load(address: UOp, node: UOp) -> UOp:
     return address.load(*alternative, dtype=node.dtype)
 
 
+def inside_padding(node: UOp, index: Index) -> UOp | None:
+    """The condition under which the element `index` of a PAD is one of its operand's; None: under any."""
+    inside: UOp | None = None
+    for position, size, (before, after) in zip(index, node.src[0].shape, node.arg):
+        if before:
+            inside = both(inside, simplify((position < before).logical_not()))
+        if after:
+            inside = both(inside, simplify(position < before + size))
+    return inside
+
+
+def shows_padding(view: UOp, pad: UOp) -> bool:
+    """Is any element of a view one that the PAD below it added?"""
+    index = tuple(UOp.range(size, axis) for axis, size in enumerate(view.shape))
+    while view is not pad:
+        view, index = view.src[0], index if view.op is Ops.DETACH else moved_index(view, index)
+    inside = inside_padding(pad, index)
+    return inside is not None and not (inside.op is Ops.CONST and inside.arg)
+
+
 def moved_index(node: UOp, index: Index) -> Index:
-    """Where the element `index` of a movement operation (other than PAD) lies in its operand."""
+    """Where the element `index` of a movement operation lies in its operand."""
     return index_below(node.op, node.arg, node.shape, node.src[0].shape, index)
 
 
@@ -204,6 +215,8 @@ def index_below(op: Ops, arg: Any, shape: tuple[sint, ...], below: tuple[sint, .
         axis, along, step = arg
         moved = simplify(index[axis] + index[along] * step)
         return tuple(moved if i == axis else position for i, position in enumerate(index))
+    if op is Ops.PAD:
+        return tuple(simplify(position - before) if before else position for position, (before, _) in zip(index, arg))
     raise NotImplementedError(f"{op} is not a movement operation")
 
 

@@ -136,19 +136,20 @@ class Stores:
 
     def assign(self, node: UOp) -> None:
         """Store a value over (a view of) a buffer; by way of other memory if it reads what it overwrites."""
-        target, value = node.src
-        loops = self.loops_into(target, value)
-        if node in self.aside or reads_elsewhere(loops, target.base):
+        _, view, value = node.src
+        target = self.memory[node] = node.buffer
+        loops = self.loops_into(target, view, value)
+        if node in self.aside or reads_elsewhere(loops, target):
             aside = self.compute(value, value)
-            loops = self.loops_into(target, aside.reshape(node.shape))
-        self.steps.append(kernel_step(node, loops, target.base))
+            loops = self.loops_into(target, view, aside.reshape(view.shape))
+        self.steps.append(kernel_step(node, loops, target))
 
-    def loops_into(self, target: UOp, value: UOp) -> UOp:
-        return kernel_loops(value, self.memory_of, lambda index: target.base.index(address_in_view(target, index)))
+    def loops_into(self, target: UOp, view: UOp, value: UOp) -> UOp:
+        return kernel_loops(value, self.memory_of, lambda index: target.index(address_in_view(view, index)))
 
 
 def address_in_view(view: UOp, index: Index) -> UOp:
-    """The position in the buffer below of an element of a view."""
+    """The position in the memory below of an element of a view, none of whose elements is padding."""
     while view.op in GroupOp.MOVEMENT:
         view, index = view.src[0], moved_index(view, index)
     return flat_index(index, view.shape)

@@ -47,7 +47,7 @@ class StoreChooser:
 
     def __init__(self, roots: list[UOp]):
         self.nodes = UOp.sink(*roots).toposort()[:-1]
-        self.stored: set[UOp] = {r for r in roots if r.op not in LEAVES}
+        self.stored: set[UOp] = {r for r in roots if r.op not in LEAVES and r.base.op not in GroupOp.MEMORY}
         self.cost: dict[UOp, int] = {}
         self.bytes_read: dict[UOp, int] = {}
         self.has_reduce: dict[UOp, bool] = {}

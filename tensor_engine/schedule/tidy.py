@@ -51,7 +51,7 @@ def is_stored_whole(node: UOp) -> bool:
     """Memory, or what is about to be stored, whole and in order, perhaps with other axes."""
     while node.op is Ops.RESHAPE:
         node = node.src[0]
-    return node.op in (Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY)
+    return node.op in (Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN)
 
 
 def without_elements(node: UOp) -> UOp | None:

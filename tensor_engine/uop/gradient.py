@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tensor_engine.dtype import sum_acc_dtype
+from tensor_engine.dtype import dtypes, sum_acc_dtype
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.pad_early import pad_early
 from tensor_engine.uop.uop import UOp
@@ -95,6 +95,20 @@ def sheared(ctx: UOp, ret: UOp) -> Gradients:
     return (padded.flip(along).shear(axis, along, step).flip(along),)
 
 
+def overwritten(ctx: UOp, x: UOp, a: UOp) -> Gradients:
+    """The value's is that of its places; what was there before has none in these."""
+    moves = [node for node in a.toposort(lambda node: node is not x) if node is not x]
+    there = ctx
+    for move in moves:
+        there = there.movement(move.op, move.arg)
+    if a.size == x.size:
+        return None, None, there
+    inside = a.const_like(True, dtypes.bool)
+    for move in reversed(moves):
+        (inside,) = by_rule(move, inside)  # type: ignore[assignment]
+    return inside.where(0, ctx), None, there
+
+
 # ---- the rules --------------------------------------------------------------------------------------------------
 
 x, a, b = UPat(name="x"), UPat(name="a"), UPat(name="b")
@@ -141,7 +155,7 @@ pm_gradient = PatternMatcher(
         (of(Ops.CONTIGUOUS, x), lambda ctx: (ctx,)),
         (of(Ops.CONTIGUOUS_BACKWARD, x), lambda ctx: (ctx.contiguous(),)),
         (of(Ops.COPY, x, a), lambda ctx, x: (ctx.copy_to_device(x.device), None)),
-        (of(Ops.ASSIGN, a, b), lambda ctx: (None, ctx)),
+        (of(Ops.ASSIGN, x, a, b), overwritten),
         (UPat(NO_GRADIENT, name="ret"), lambda ret: (None,) * len(ret.src)),
     ]
 )

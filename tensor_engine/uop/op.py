@@ -36,7 +36,7 @@ class Ops(Enum):
     DETACH = auto()  # no gradient flows through
     CONTIGUOUS_BACKWARD = auto()  # store the gradient here
     COPY = auto()  # src: (value, DEVICE). To another device
-    ASSIGN = auto()  # src: (target, value). Store value into the target's memory
+    ASSIGN = auto()  # src: (memory, view of it, value). The memory when value was stored in the view
     CALL = auto()  # src: (buffers …), arg: KernelFunction. A kernel written by hand; value: its first buffer
 
     # ---- control and memory
@@ -118,6 +118,9 @@ class GroupOp:
     COMMUTATIVE = {Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.AND, Ops.OR, Ops.XOR}
     ASSOCIATIVE = {Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR}
     MOVEMENT = {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP, Ops.SHEAR}
+    # those that leave every element in a place of its own
+    VIEW = MOVEMENT - {Ops.EXPAND, Ops.SHEAR}
+    MEMORY = {Ops.BUFFER, Ops.ASSIGN}  # memory as it is at some time
     # ALUs with a float operand only: pm_float_operands gives it to them in the type of the result
     FLOAT_ONLY = {Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIPROCAL}
     TRANSCENDENTAL = {Ops.EXP2, Ops.LOG2, Ops.SIN}

@@ -128,10 +128,11 @@ def reduces_axes(node: UOp) -> bool:
     return op in REDUCTIONS and list(axes) == sorted(set(axes)) and all(0 <= a < node.src[0].ndim for a in axes)
 
 
-def is_view_of_memory(node: UOp) -> bool:
-    while node.op in GroupOp.MOVEMENT or node.op is Ops.AFTER:
-        node = node.src[0]
-    return node.op is Ops.BUFFER
+def writes_into_its_memory(node: UOp) -> bool:
+    memory, view, _ = node.src
+    while view.op in GroupOp.VIEW:
+        view = view.src[0]
+    return view is memory and memory.op in GroupOp.MEMORY
 
 
 def binds_within(node: UOp) -> bool:
@@ -153,9 +154,9 @@ TENSOR = VALUES + [
     law(Ops.FLIP, "has a bool an axis", lambda n: [type(f) for f in n.arg] == [bool] * n.src[0].ndim),
     law(Ops.SHEAR, "moves one axis along another, and stays within its operand", shears_inside),
     law(Ops.REDUCE_AXIS, "combines axes that there are, in order, by ADD, MUL or MAX", reduces_axes),
-    law(Ops.ASSIGN, "writes into a view of memory", lambda n: is_view_of_memory(n.src[0])),
-    law(Ops.ASSIGN, "writes a value of the target's shape and type",
-        lambda n: n.src[0].shape == n.src[1].shape and n.src[0].dtype is n.src[1].dtype is n.dtype),
+    law(Ops.ASSIGN, "writes into a view of its memory that repeats no element", writes_into_its_memory),
+    law(Ops.ASSIGN, "writes a value of the view's shape", lambda n: n.src[1].shape == n.src[2].shape),
+    law(Ops.ASSIGN, "writes values of the memory's type", lambda n: operand_types(n) == {n.dtype}),
     law(Ops.COPY, "names its device", lambda n: [s.op is Ops.DEVICE for s in n.src] == [False, True]),
     law(Ops.BIND, "gives a variable a value within its bounds", binds_within),
 ]  # fmt: skip

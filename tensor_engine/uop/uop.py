@@ -199,6 +199,14 @@ class UOp(OpMixin, metaclass=UOpMeta):
             node = node.src[0]
         return node
 
+    @property
+    def buffer(self) -> UOp:
+        """The BUFFER below the movement operations and all assignments; what there is instead if there is none."""
+        node = self.base
+        while node.op is Ops.ASSIGN:
+            node = node.src[0].base
+        return node
+
     # ---- what can be derived: values
 
     @derived

@@ -64,6 +64,8 @@ def value_of(node: UOp, src: list[np.ndarray], memory: dict[UOp, np.ndarray]) ->
         return MOVEMENT[op](src[0], arg)
     if op is Ops.REDUCE_AXIS:
         return REDUCE[arg[0]].reduce(src[0], axis=arg[1], keepdims=True, dtype=src[0].dtype)
+    if op is Ops.ASSIGN:
+        return assigned(node, *src)
     check_operands(node)
     return ALU[op](*src)
 
@@ -74,6 +76,16 @@ def check_operands(node: UOp) -> None:
     assert len({s.shape for s in node.src}) == 1, f"{node.op} of shapes {[s.shape for s in node.src]}"
     assert len({s.dtype for s in operands}) == 1, f"{node.op} of types {[s.dtype for s in operands]}"
     assert node.op is not Ops.WHERE or node.src[0].dtype is dtypes.bool
+
+
+def assigned(node: UOp, before: np.ndarray, _: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The memory with the value in the places that the view shows."""
+    after, places = before.copy(), np.arange(before.size)
+    memory, view, _value = node.src
+    for move in view.toposort(lambda below: below is not memory)[1:]:
+        places = MOVEMENT[move.op](places, move.arg)
+    after[places] = value
+    return after
 
 
 def attached(node: UOp) -> np.ndarray:

@@ -33,7 +33,7 @@ def operand(op):
     if op is Ops.COPY:
         return x.copy_to_device("PYTHON")
     if op is Ops.ASSIGN:
-        return UOp(op, FLOAT, (x, memory(2, 3)))
+        return UOp(op, FLOAT, (x, x.shrink([(0, 1), (1, 3)]), memory(1, 2)))
     if op is Ops.WHERE:
         return x.lt(0).alu(op, x, memory(2, 3))
     count = 1 if op in GroupOp.UNARY | TENSOR | {Ops.CAST, Ops.BITCAST} else 3 if op is Ops.MULACC else 2

@@ -75,8 +75,10 @@ ILLEGAL_TENSORS: dict[str, Callable[[], UOp]] = {
     "has a bool an axis": lambda: node(Ops.FLIP, f32, matrix, arg=(True,)),
     "combines axes that there are, in order, by ADD, MUL or MAX":
         lambda: node(Ops.REDUCE_AXIS, f32, matrix, arg=(Ops.ADD, (2,))),
-    "writes into a view of memory": lambda: node(Ops.ASSIGN, f32, node(Ops.ADD, f32, a, a), a),
-    "writes a value of the target's shape and type": lambda: node(Ops.ASSIGN, f32, a, matrix),
+    "writes into a view of its memory that repeats no element":
+        lambda: node(Ops.ASSIGN, f32, a, node(Ops.ADD, f32, a, a), a),
+    "writes a value of the view's shape": lambda: node(Ops.ASSIGN, f32, a, a, matrix),
+    "writes values of the memory's type": lambda: node(Ops.ASSIGN, f32, a, a, a.cast(dtypes.int32)),
     "names its device": lambda: node(Ops.COPY, f32, a),
     "gives a variable a value within its bounds":
         lambda: node(Ops.BIND, index, node(Ops.DEFINE_VAR, index, arg=("n", 1, 9)), as_index(10)),
