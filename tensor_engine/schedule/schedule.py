@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tensor_engine.helpers import SPEC, dedup, prod
+from tensor_engine.schedule.contraction import arrange_contractions
 from tensor_engine.schedule.old_values import keep_old_values
 from tensor_engine.schedule.rangeify import Index, flat_index, kernel_loops, moved_index
 from tensor_engine.schedule.stores import StoreChooser
@@ -47,7 +48,7 @@ def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp], default_devic
     `realized` holds nodes that are in memory already, with the BUFFER that has them. What is made of constants alone
     is computed on `default_device`. Raises ValueError when an assignment needs the value that another one overwrites.
     """
-    sink = keep_old_values(tidy_tensors(UOp.sink(*roots), realized))
+    sink = keep_old_values(arrange_contractions(tidy_tensors(UOp.sink(*roots), realized)))
     if SPEC:
         check_tensor_graph(sink)
     roots = list(sink.src)

@@ -13,6 +13,8 @@ from tensor_engine.uop.uop import UOp
 
 # A reduction this short is written out as a whole.
 SHORT_REDUCE = 16
+# One this long is worth lanes along any of its loops.
+LONG_REDUCE = 256
 # So much code a loop body may become.
 MAX_BODY = 96
 # What a vector costs whose lanes are loaded alone, in contiguous vector loads.
@@ -152,7 +154,7 @@ def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
 def can_reduce_in_lanes(nest: Nest, loop: UOp) -> bool:
     """A reduction runs in lanes if no other shares its loop, which is long enough to pay for combining them."""
     count = sum(1 for n in nest.end.toposort() if n.op is Ops.REDUCE and loop in n.src[1:])
-    return count == 1 and size_of(loop) >= SHORT_REDUCE
+    return count == 1 and (size_of(loop) >= SHORT_REDUCE or prod(map(size_of, nest.reduces)) >= LONG_REDUCE)
 
 
 def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
@@ -175,11 +177,14 @@ SMALL_OPERAND = 64 << 10
 SMALL_NEST = 4096
 
 
-def tile_loop(nest: Nest, lanes: Lanes | None) -> UOp | None:
-    """The loop around a reduction over which most loading stays the same: a tile over it loads once for all."""
+def tile_loop(nest: Nest, lanes: Lanes | None, beside: UOp | None = None) -> UOp | None:
+    """The loop around a reduction over which most loading stays the same: a tile over it loads once for all.
+
+    `beside`: a loop that has a tile already.
+    """
     best, most = None, 0.0
     for loop in nest.loops:
-        if lanes is not None and loop is lanes.loop:
+        if loop is beside or lanes is not None and loop is lanes.loop:
             continue
         shared = [a for a in nest.loads if a.op is Ops.INDEX and stride(a, loop) == 0]
         saved = sum(iterations(a, nest) * (lane_cost(a, lanes.loop) if lanes else 1.0) for a in shared)
@@ -230,22 +235,31 @@ class Tile:
 
     def choose_register_tile(self, lanes: Lanes | None) -> None:
         """Several rows of results at once, so that what is loaded is used more than once; and two vectors a row."""
-        if lanes is not None and lanes.loop not in self.nest.loops:
-            return
         loop = tile_loop(self.nest, lanes)
         amount = 1 if loop is None else best_divisor(size_of(loop))
         if loop is not None and amount > 1 and (amount < size_of(loop) or not self.is_small()):
             self.split(AxisType.UPCAST, loop, amount)
             self.accumulators *= amount
-        if lanes is not None and self.accumulators * 2 <= self.renderer.registers // 2 + 4:
-            for amount in (3, 2) if self.accumulators <= 4 else (2,):
-                if self.remaining(lanes.loop) % amount == 0:
-                    self.split(AxisType.UPCAST, lanes.loop, amount)
-                    self.accumulators *= amount
-                    break
+        if lanes is None:
+            return
+        if not (lanes.loop in self.nest.loops and self.widen(lanes.loop)) and self.accumulators == TILE:
+            second = tile_loop(self.nest, lanes, beside=loop)
+            if second is not None:
+                self.widen(second)
         others = [r for r in self.nest.loops if r is not loop and self.remaining(r) > 1]
-        if others and loop is not None and lanes is not None and self.fits_cache(loop, lanes.loop):
+        if others and loop is not None and lanes.loop in self.nest.loops and self.fits_cache(loop, lanes.loop):
             self.split(AxisType.LOOP, loop, INNERMOST)
+
+    def widen(self, loop: UOp) -> bool:
+        """Three or two times as many results, along one more loop, where there are registers for them."""
+        if self.accumulators * 2 > self.renderer.registers // 2 + 4:
+            return False
+        for amount in (3, 2) if self.accumulators <= 4 else (2,):
+            if self.remaining(loop) % amount == 0:
+                self.split(AxisType.UPCAST, loop, amount)
+                self.accumulators *= amount
+                return True
+        return False
 
     def fits_cache(self, loop: UOp, lanes: UOp) -> bool:
         """Does what moves with `loop`, but not with the lanes, fit the cache?
