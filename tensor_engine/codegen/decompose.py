@@ -5,10 +5,12 @@ shifts by more bits than there are.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
-from tensor_engine.codegen.transcendental import exp2, log2, sin
-from tensor_engine.dtype import dtypes, float_cast_via
+from tensor_engine.codegen.transcendental import exp, exp2, log2, sin
+from tensor_engine.dtype import dtypes, float_cast_via, truncate
 from tensor_engine.helpers import is_power_of_two
 from tensor_engine.renderer import Renderer
 from tensor_engine.uop.op import GroupOp, Ops
@@ -90,8 +92,23 @@ pm_storage_only = PatternMatcher(
 # ---- operations that a renderer may lack ---------------------------------------------------------------------------
 
 
+def lane_constant(node: UOp) -> Any:
+    """The value of a constant, or of a vector that is the same constant in every lane."""
+    if node.op is Ops.VECTORIZE and len(node.src) == 1:
+        node = node.src[0]
+    return node.arg if node.op is Ops.CONST else None
+
+
 def missing(op: Ops, ctx: Renderer) -> bool:
     return op not in ctx.code_for_op
+
+
+def natural_exponential(x: UOp, factor: UOp) -> UOp | None:
+    """exp is written as exp2(x · log2(e)); that product, rounded, would cost large results their last digits."""
+    if x.dtype.bits < 32:
+        return None
+    times = lane_constant(factor) / truncate(1 / math.log(2), x.dtype.scalar())
+    return exp(x, times) if abs(math.frexp(times)[0]) == 0.5 else None
 
 
 def without_exp2(node: UOp, x: UOp, ctx: Renderer) -> UOp | None:
@@ -162,6 +179,9 @@ def rotate_left(node: UOp, amount: int) -> UOp:
     return (node << amount) | (node >> (32 - amount))
 
 
+constants = UPat((Ops.CONST, Ops.VECTORIZE), name="factor", where=lambda node: lane_constant(node) is not None)
+pm_exp = PatternMatcher([(UPat(Ops.EXP2, src=(UPat(Ops.MUL, src=[x, constants]),)), natural_exponential)])
+
 pm_missing = PatternMatcher(
     [
         (UPat(Ops.EXP2, name="node", src=(x,)), without_exp2),
@@ -176,13 +196,6 @@ pm_missing = PatternMatcher(
 
 
 # ---- powers of two: shifts and masks -------------------------------------------------------------------------------
-
-
-def lane_constant(node: UOp) -> int | None:
-    """The value of a constant, or of a vector that is the same constant in every lane."""
-    if node.op is Ops.VECTORIZE and len(node.src) == 1:
-        node = node.src[0]
-    return node.arg if node.op is Ops.CONST else None
 
 
 def shift_or_mask(node: UOp, x: UOp, y: UOp) -> UOp | None:
@@ -273,5 +286,5 @@ def safe_shift(node: UOp, x: UOp, y: UOp) -> UOp | None:
 
 pm_wide_shifts = PatternMatcher([(UPat({Ops.SHL, Ops.SHR}, name="node", src=(x, y)), safe_shift)])
 
-pm_target = pm_missing + pm_shifts
+pm_target = pm_exp + pm_missing + pm_shifts
 pm_last = pm_missing + pm_identities
