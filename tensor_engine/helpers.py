@@ -59,6 +59,7 @@ JIT = Setting("JIT", 1, "0 makes TinyJit call the function every time")
 DEV = Setting("DEV", "CPU", "the default device, and after a colon its renderer: CPU, CPU:LLVM, CPU:C, PYTHON")
 CACHE = Setting("CACHE", 1, "0 neither reads nor writes the compile cache on disk")
 CACHEDIR = Setting("CACHEDIR", "", "folder of the compile cache; empty: the user's cache folder")
+TRAINING = Setting("TRAINING", 0, "1 while training: dropout drops out, optimisers step")
 SPEC = Setting("SPEC", 0, "1 checks the graph against uop/spec.py after every pass")
 CC = Setting("CC", "", "the C compiler for CPU:C; empty: the first of clang, gcc, cc that is there")
 

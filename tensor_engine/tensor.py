@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import struct
 import weakref
@@ -241,6 +240,18 @@ class Tensor(random.RandomMixin):
 
     # ---- devices and memory
 
+    def to_(self, device: str | None) -> Tensor:
+        """Move to another device, with the gradient. Returns this."""
+        self.uop = self.to(device).uop
+        if self.grad is not None:
+            self.grad.to_(device)
+        return self
+
+    def is_param_(self, is_param: Any = True) -> Tensor:
+        """Set `is_param`: whether optimisers update this. Returns this."""
+        self.is_param = is_param
+        return self
+
     def to(self, device: str | None) -> Tensor:
         """The values on another device."""
         target = Device.canonicalize(device)
@@ -262,15 +273,17 @@ class Tensor(random.RandomMixin):
             write(self, node)
         return self
 
-    def replace(self, other: Tensor) -> Tensor:
-        """Become `other`'s value, whatever this was. Shapes and types must agree. Returns this."""
-        if self.shape != other.shape or self.dtype is not other.dtype:
-            raise ValueError(f"can't replace {self.shape} {self.dtype} by {other.shape} {other.dtype}")
-        self.uop = other.uop
+    def replace(self, x: Tensor) -> Tensor:
+        """Become `x`'s value, whatever this was. Shapes and types must agree. Returns this."""
+        if self.shape != x.shape or self.dtype is not x.dtype:
+            raise ValueError(f"can't replace {self.shape} {self.dtype} by {x.shape} {x.dtype}")
+        self.uop = x.uop
         return self
 
-    def clone(self) -> Tensor:
-        """The values in memory of their own."""
+    def clone(self, device: str | None = None) -> Tensor:
+        """The values in memory of their own, on another device if one is given."""
+        if device is not None and Device.canonicalize(device) != self.device:
+            return self.to(device)
         return Tensor.from_uop(copied(self.uop))
 
     def __setitem__(self, indices: Any, value: Tensor | Data) -> None:
@@ -342,16 +355,6 @@ class Tensor(random.RandomMixin):
             self.grad.assign(self.grad + gradient)
         else:
             self.grad = self.grad + gradient
-
-    @classmethod
-    @contextlib.contextmanager
-    def train(cls, mode: Any = True) -> Iterator[None]:
-        """`with Tensor.train():` sets `Tensor.training`, which layers like dropout ask, for a while."""
-        before, Tensor.training = Tensor.training, mode
-        try:
-            yield
-        finally:
-            Tensor.training = before
 
 
 def restored(values: np.ndarray, device: str, dtype: DType, is_param: bool, grad: Tensor | None) -> Tensor:

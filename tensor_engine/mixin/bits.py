@@ -57,6 +57,11 @@ class BitsMixin(BroadcastMixin):
         a._need("iux", ">>")
         return a.alu(Ops.SHR, b)
 
+    def threefry(self, seed: Self) -> Self:
+        """Threefry-2x32 of 64-bit counters and keys: random bits (Salmon et al., SC 2011)."""
+        a, b = self.meet(seed)
+        return a.cast(dtypes.uint64).alu(Ops.THREEFRY, b.cast(dtypes.uint64))
+
     # ---- Python's operators
 
     __and__ = __rand__ = bitwise_and

@@ -54,8 +54,9 @@ class JoinMixin(CreationMixin):
         return result
 
     def stack(self, *others: Self, dim: int = 0) -> Self:
-        """This and the others along a new axis."""
-        return self.unsqueeze(dim).cat(*[other.unsqueeze(dim) for other in others], dim=dim)
+        """This and the others along a new axis; `Tensor.stack(list)` takes them in a list, too."""
+        first, *rest = [*self, *others] if isinstance(self, (list, tuple)) else [self, *others]
+        return first.unsqueeze(dim).cat(*[other.unsqueeze(dim) for other in rest], dim=dim)
 
     # ---- splitting
 

@@ -12,15 +12,14 @@ import math
 import random
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensor_engine.dtype import DType, dtypes, to_dtype
 from tensor_engine.helpers import prod
-from tensor_engine.mixin import OpMixin
+from tensor_engine.mixin.mode import ModeMixin
 from tensor_engine.mixin.movement import as_shape
-from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,11 +58,10 @@ def advance(state: Buffer) -> None:
     state.copyin(generator.draw(states[state]).data.cast("B"))
 
 
-class RandomMixin(OpMixin):
+class RandomMixin(ModeMixin):
     """Tensors of random numbers, and what drops out by chance while `training`."""
 
     __slots__ = ()
-    training: ClassVar[bool] = False
 
     @classmethod
     def _random_state(cls, count: int, device: str | None) -> Self:
@@ -81,7 +79,7 @@ class RandomMixin(OpMixin):
         count = prod(shape)
         key, first = cls._random_state(count, device).split(1)
         counter = cls.counting(count, dtypes.int64).cast(dtypes.uint64) + first
-        return counter.alu(Ops.THREEFRY, key.expand(count)).reshape(shape)
+        return counter.threefry(key).reshape(shape)
 
     @classmethod
     def rand(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Self:

@@ -49,9 +49,18 @@ def get_parameters(model: Any) -> list[Tensor]:
     return list(get_state_dict(model).values())
 
 
-def load_state_dict(model: Any, state_dict: Mapping[str, Tensor], strict: bool = True) -> None:
+def load_state_dict(
+    model: Any,
+    state_dict: Mapping[str, Tensor],
+    strict: bool = True,
+    verbose: bool = False,
+    consume: bool = False,
+    realize: bool = True,
+) -> None:
     """Give the tensors of a model the values in `state_dict`, in the types, memory and devices that they have.
 
+    `verbose` prints their names, `consume` takes them out of `state_dict` (a dict), which spares memory, and without
+    `realize` the values are read when they are asked for.
     Raises KeyError for names that are missing or left over, unless not `strict`; ValueError for another shape.
     """
     state = get_state_dict(model)
@@ -62,7 +71,13 @@ def load_state_dict(model: Any, state_dict: Mapping[str, Tensor], strict: bool =
         tensor, value = state[name], state_dict[name]
         if value.numel() != tensor.numel() or value.squeeze().shape != tensor.squeeze().shape:
             raise ValueError(f"{name} has shape {tensor.shape} in the model and {value.shape} in the state")
-        tensor.assign(value.to(tensor.device).cast(tensor.dtype).reshape(tensor.shape)).realize()
+        tensor.assign(value.to(tensor.device).cast(tensor.dtype).reshape(tensor.shape))
+        if realize:
+            tensor.realize()
+        if verbose:
+            print(f"{name} {tensor.shape} {tensor.dtype}")
+        if consume:
+            del state_dict[name]  # type: ignore[attr-defined]
 
 
 # ---- files ------------------------------------------------------------------------------------------------------

@@ -332,7 +332,7 @@ NO_GRADIENT = {
     "gives bools": "lt le gt ge eq ne isnan isinf isfinite isclose allclose any all logical_not bool",
     "gives whole numbers": """
         argmax argmin argsort nonzero multinomial one_hot short int long randperm randint order_keys""",
-    "of whole numbers": "bitwise_and bitwise_or bitwise_xor bitwise_not lshift rshift bitcast regrouped_bits",
+    "of whole numbers": "bitwise_and bitwise_or bitwise_xor bitwise_not lshift rshift bitcast regrouped_bits threefry",
     "makes values of none": """
         full zeros ones arange linspace eye empty rand randn uniform normal scaled_uniform glorot_uniform
         kaiming_uniform kaiming_normal full_like zeros_like ones_like
@@ -341,9 +341,9 @@ NO_GRADIENT = {
     "a part of methods that are above": "meet alu movement reduce_axis exclusive_scan as_operand from_uop",
     "no values": """
         shape dtype device ndim numel resolve_axis resolve_axes uop size element_size nbytes is_floating_point
-        is_param grad training train manual_seed""",
+        is_param is_param_ grad training train test no_grad manual_seed""",
     "gradients themselves": "gradient backward",
-    "gives values to Python, or to memory": "item tolist numpy data realize assign replace to",
+    "gives values to Python, or to memory": "item tolist numpy data realize assign replace to to_",
 }
 
 
