@@ -27,11 +27,6 @@ class ModeMixin(OpMixin, metaclass=Mode):
 
     __slots__ = ()
 
-    @property
-    def training(self) -> bool:
-        """True while training."""
-        return bool(TRAINING)
-
     @staticmethod
     @contextlib.contextmanager
     def train(mode: bool = True) -> Iterator[None]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_engine.dtype import DType, dtypes, to_dtype
-from tensor_engine.helpers import prod
+from tensor_engine.helpers import TRAINING, prod
 from tensor_engine.mixin.mode import ModeMixin
 from tensor_engine.mixin.movement import as_shape
 
@@ -188,7 +188,7 @@ class RandomMixin(ModeMixin):
         """
         if not 0 <= p <= 1:
             raise ValueError(f"dropout's p is a probability, not {p}")
-        if not self.training or p == 0:
+        if not TRAINING or p == 0:
             return self
         if p == 1:
             return self.zeros_like()
