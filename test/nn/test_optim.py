@@ -67,6 +67,21 @@ def lars(lr=0.1, momentum=0.9, decay=0.01, tcoef=0.1):
     return p
 
 
+def muon(lr, momentum=0.95, decay=0.0, nesterov=True, iterations=5):
+    """K. Jordan's: running means by weight, and the iteration written out for rows fewer than columns."""
+    p, mean = START.copy(), 0.0
+    for _ in range(STEPS):
+        g = p - TARGET
+        mean = momentum * mean + (1 - momentum) * g
+        x = (1 - momentum) * g + momentum * mean if nesterov else mean
+        x = x / size(x)
+        for _ in range(iterations):
+            a = x @ x.T
+            x = 3.4445 * x - 4.775 * a @ x + 2.0315 * a @ a @ x
+        p = p * (1 - lr * decay) - lr * x
+    return p
+
+
 CASES = {
     "SGD": (lambda ps: optim.SGD(ps, 0.1), sgd()),
     "SGD with momentum": (lambda ps: optim.SGD(ps, 0.1, momentum=0.9), sgd(momentum=0.9)),
@@ -75,7 +90,15 @@ CASES = {
     "Adam": (lambda ps: optim.Adam(ps, 0.1), adam()),
     "AdamW": (lambda ps: optim.AdamW(ps, 0.1, weight_decay=0.05), adam(decay=0.05)),
     "LAMB": (lambda ps: optim.LAMB(ps, 0.1, weight_decay=0.05), adam(decay=0.05, eps=1e-6, in_proportion=True)),
+    "LAMB, short memory": (
+        lambda ps: optim.LAMB(ps, 0.03, b1=0.5, b2=0.8, eps=1e-3), adam(0.03, 0.0, 1e-3, 0.5, 0.8, in_proportion=True)
+    ),
     "LARS": (lambda ps: optim.LARS(ps, 0.1, 0.9, 0.01, tcoef=0.1), lars()),
+    "LARS without momentum": (lambda ps: optim.LARS(ps, 0.5, 0.0, 0.0, tcoef=0.02), lars(0.5, 0.0, 0.0, 0.02)),
+    "LARS, large decay": (lambda ps: optim.LARS(ps, 0.2, 0.5, 0.3, tcoef=0.05), lars(0.2, 0.5, 0.3, 0.05)),
+    "Muon": (lambda ps: optim.Muon(ps, 0.1), muon(0.1)),
+    "Muon, plain momentum": (lambda ps: optim.Muon(ps, 0.05, 0.8, nesterov=False), muon(0.05, 0.8, 0, False)),
+    "Muon with decay": (lambda ps: optim.Muon(ps, 0.1, 0.9, 0.2, ns_steps=3), muon(0.1, 0.9, 0.2, True, 3)),
 }
 
 
