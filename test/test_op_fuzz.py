@@ -99,7 +99,7 @@ EXACT = [
     Operation("whole sum", lambda x: x.sum(-1), 1, [*dtypes.ints, dtypes.bool]),
     Operation("whole product", lambda x: x.prod(0), 1, [*dtypes.ints, dtypes.bool]),
     Operation("whole cumsum", lambda x: x.cumsum(-1), 1, [*dtypes.ints, dtypes.bool]),
-    Operation("cummax", lambda x: x.cummax(-1), 1, ALL),
+    Operation("cummax", lambda x: x.cummax(-1)[0], 1, ALL),
     Operation("sort", lambda x: x.sort(-1)[0], 1, ALL),
     Operation("argsort", lambda x: x.argsort(0, descending=True), 1, ALL),
     Operation("flip", lambda x: x.flip(-1), 1, ALL),
@@ -122,7 +122,8 @@ def rounding(case: Case) -> Operation:
 NARROW = {"half", "float", "double", "cast"}
 ROUNDING = [*map(rounding, (case for case in [*ELEMENTWISE, *REDUCTIONS] if case.method not in NARROW))]
 ROUNDING_PAIRS = [rounding(case)._replace(count=2) for case in PAIRS if case.method != "mod"]
-NEED_ELEMENTS = {"max", "min", "argmax", "argmin", "cummax", "topk", "log_softmax", "softmax", "logsumexp", "cummin"}
+OF_NONE_TOO = {"sum", "mean", "prod", "var", "cumsum", "cumprod"}
+NEED_ELEMENTS = {"max", "min", "argmax", "argmin", "cummax"} | {case.method for case in REDUCTIONS} - OF_NONE_TOO
 EITHER_ZERO = {"max", "min", "maximum", "minimum", "relu", "cummax", "sort"}  # IEEE 754: of 0.0 and -0.0, either
 SCALARS_TOO = {case.method for case in [*ELEMENTWISE, *PAIRS]} | {op.name for op in EXACT[:47]}
 
