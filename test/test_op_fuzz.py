@@ -122,8 +122,7 @@ def rounding(case: Case) -> Operation:
 NARROW = {"half", "float", "double", "cast"}
 ROUNDING = [*map(rounding, (case for case in [*ELEMENTWISE, *REDUCTIONS] if case.method not in NARROW))]
 ROUNDING_PAIRS = [rounding(case)._replace(count=2) for case in PAIRS if case.method != "mod"]
-OF_NONE_TOO = {"sum", "mean", "prod", "var", "cumsum", "cumprod"}
-NEED_ELEMENTS = {"max", "min", "argmax", "argmin", "cummax"} | {case.method for case in REDUCTIONS} - OF_NONE_TOO
+NEED_ELEMENTS = {"max", "min", "argmax", "argmin", "topk"}
 EITHER_ZERO = {"max", "min", "maximum", "minimum", "relu", "cummax", "sort"}  # IEEE 754: of 0.0 and -0.0, either
 SCALARS_TOO = {case.method for case in [*ELEMENTWISE, *PAIRS]} | {op.name for op in EXACT[:47]}
 

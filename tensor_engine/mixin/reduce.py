@@ -40,8 +40,6 @@ class ReduceMixin(PaddingMixin):
 
     def _with_one_element(self, op: Ops, axes: tuple[int, ...]) -> Self:
         """No elements and the one that changes nothing: a value that still depends on what is empty."""
-        if op is Ops.MAX:
-            raise ValueError(f"there is no largest or smallest of no elements: shape {self.shape}, axes {axes}")
         pads = [(0, 1) if i in axes and size == 0 else (0, 0) for i, size in enumerate(self.shape)]
         return self.pad(pads, value=self._identity(op))
 
@@ -118,11 +116,21 @@ class ReduceMixin(PaddingMixin):
 
     def max(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The largest value; nan if there is one."""
+        self._need_elements(axis)
         return self._reduce(Ops.MAX, axis, keepdim)
 
     def min(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The smallest value; nan if there is one."""
-        return self._reverse_order()._reduce(Ops.MAX, axis, keepdim)._reverse_order()
+        return self._reverse_order().max(axis, keepdim)._reverse_order()
+
+    def _need_elements(self, axis: Axis) -> None:
+        axes = self.resolve_axes(axis)
+        if any(self.shape[a] == 0 for a in axes):
+            raise ValueError(f"there is no largest or smallest of no elements: shape {self.shape}, axes {axes}")
+
+    def _largest(self, axis: Axis) -> Self:
+        """The largest along an axis that stays, to be subtracted before `exp`; -inf of none."""
+        return self._reduce(Ops.MAX, axis, keepdim=True)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """Where the largest value stands first, as int32; where the first nan stands if there is one.
@@ -149,11 +157,11 @@ class ReduceMixin(PaddingMixin):
 
     def any(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """True if one element is not zero."""
-        return self.cast(dtypes.bool)._reduce_bool(axis, keepdim)
+        return self.cast(dtypes.bool)._reduce(Ops.MAX, axis, keepdim)
 
     def all(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """True if no element is zero."""
-        return self.logical_not()._reduce_bool(axis, keepdim).logical_not()
+        return self.logical_not()._reduce(Ops.MAX, axis, keepdim).logical_not()
 
     def allclose(
         self, other: Self | ConstType, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
@@ -161,17 +169,11 @@ class ReduceMixin(PaddingMixin):
         """True, as a bool of shape (), if all elements are close; see `isclose`."""
         return self.isclose(other, rtol, atol, equal_nan).all()
 
-    def _reduce_bool(self, axis: Axis, keepdim: bool) -> Self:
-        """True if one is; False for no elements."""
-        if 0 in self.shape:
-            return self.cast(dtypes.int32).sum(axis, keepdim).cast(dtypes.bool)
-        return self.max(axis, keepdim)
-
     # ---- exponentials
 
     def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """log(sum(exp(self))), made so that nothing overflows."""
-        largest = self.max(axis, keepdim=True)
+        largest = self._largest(axis)
         shift = largest.isinf().where(0, largest).detach()
         total = (self - shift).exp().sum(axis, keepdim=True).log() + shift
         return total if keepdim else total._drop(self.resolve_axes(axis))
@@ -179,7 +181,7 @@ class ReduceMixin(PaddingMixin):
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """exp(self) over its sum along an axis, made so that nothing overflows."""
         x = self.to_float() if dtype is None else self.cast(to_dtype(dtype))
-        powers = (x - x.max(axis, keepdim=True).detach()).exp()
+        powers = (x - x._largest(axis).detach()).exp()
         return powers / powers.sum(axis, keepdim=True)
 
     def softmin(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
@@ -189,5 +191,5 @@ class ReduceMixin(PaddingMixin):
     def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
         """log(softmax(self)), without the loss that taking the logarithm afterwards brings."""
         x = self.to_float() if dtype is None else self.cast(to_dtype(dtype))
-        shifted = x - x.max(axis, keepdim=True).detach()
+        shifted = x - x._largest(axis).detach()
         return shifted - shifted.exp().sum(axis, keepdim=True).log()

@@ -340,7 +340,7 @@ NO_GRADIENT = {
     "random; test_random.py has its gradient": "dropout",
     "a part of methods that are above": "meet alu movement reduce_axis exclusive_scan as_operand from_uop",
     "no values": """
-        shape dtype device ndim numel resolve_axis resolve_axes uop size element_size nbytes is_floating_point
+        shape dtype device ndim numel resolve_axis resolve_axes uop storage size element_size nbytes is_floating_point
         is_param is_param_ grad train test no_grad manual_seed""",
     "gradients themselves": "gradient backward",
     "gives values to Python, or to memory": "item tolist numpy data realize assign replace to to_",

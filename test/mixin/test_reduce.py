@@ -245,3 +245,14 @@ def test_softmin_and_allclose():
     agree(Tensor(x).allclose(x + 1e-9), True)
     agree(Tensor(x).allclose(Tensor(x + 1e-3)), False)
     agree(Tensor([np.nan]).allclose(np.nan, equal_nan=True), True)
+
+
+def test_exponentials_of_no_elements():
+    for shape, axis in [((0,), 0), ((2, 0), -1), ((0, 3), 0), ((0, 3), 1)]:
+        x = Tensor(np.zeros(shape, np.float32))
+        agree(x.softmax(axis), np.zeros(shape, np.float32))
+        agree(x.log_softmax(axis), np.zeros(shape, np.float32))
+        agree(x.logsumexp(axis), np.full(np.sum(np.zeros(shape), axis).shape, -np.inf, np.float32))
+    for extreme in (Tensor.max, Tensor.min, Tensor.argmax):
+        with pytest.raises(ValueError, match="no elements"):
+            extreme(Tensor(np.zeros((2, 0), np.float32)), 1)
