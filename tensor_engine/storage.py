@@ -110,9 +110,9 @@ def is_memory(node: UOp) -> bool:
 def what_to_store(tensor: Tensor) -> UOp:
     """What realizing a tensor brings into memory: its value, or, where others are views of the same, that whole."""
     below = viewed(tensor.uop)
-    if below is tensor.uop or below in realized or is_realized(below) or len(views_of(below, tensor.storage)) == 1:
-        return tensor.uop
-    return below
+    if below in realized or (not is_realized(below) and len(views_of(below, tensor.storage)) > 1):
+        return below
+    return tensor.uop
 
 
 # ---- writing ------------------------------------------------------------------------------------------------------

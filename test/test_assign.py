@@ -214,3 +214,48 @@ def test_captured_swap():
     for number in range(5):
         swap()
         assert (x.item(), y.item()) == ((2, 1) if number % 2 == 0 else (1, 2))
+
+
+def test_a_captured_step_writes_one_row():
+    cache, total = Tensor.zeros(2, 4, 3).contiguous().realize(), np.zeros((2, 4, 3), np.float32)
+    memory = buffer_of(cache.uop)
+    for place in range(4):
+
+        @TinyJit
+        def write(row: Tensor, place: int = place) -> None:
+            cache[:, place : place + 1] = row
+            cache.realize()
+
+        for number in range(4):
+            value = np.full((2, 1, 3), 10 * place + number, np.float32)
+            row = Tensor(value).realize()
+            before = GlobalCounters.kernel_count
+            write(row)
+            assert GlobalCounters.kernel_count == before + 1
+            total[:, place : place + 1] = value
+            np.testing.assert_array_equal(cache.numpy(), total)
+    assert buffer_of(cache.uop) is memory
+
+
+def test_equal_tensors_in_the_same_memory_are_two():
+    a, b = (Tensor.zeros(3, dtype="int32").contiguous() for _ in range(2))
+    a.realize(b)
+    a[:1].assign(a[:1] + 1)
+    b[1:].assign(b[1:] + 2)
+    assert (a.tolist(), b.tolist()) == ([1, 0, 0], [0, 2, 2])
+
+
+def test_gradients_pass_what_was_not_overwritten():
+    w, q = Tensor([1.0, 2.0, 3.0]), Tensor([4.0, 5.0, 6.0])
+    z = q * 2
+    z[1:2] = w[0:1] * 3
+    (z * z).sum().backward()
+    assert (z.tolist(), q.grad.tolist(), w.grad.tolist()) == ([8, 3, 12], [32, 0, 48], [18, 0, 0])
+
+
+def test_a_view_that_repeats_elements_is_a_value_of_its_own():
+    x = Tensor([1.0, 2.0])
+    y = x.expand(2, 2)
+    y[0] = 7
+    x[0] = 5
+    assert (x.tolist(), y.tolist()) == ([5, 2], [[7, 7], [1, 2]])

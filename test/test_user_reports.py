@@ -228,6 +228,36 @@ def test_division_by_zero_does_not_loop_the_rewriter(given: Maker) -> None:
     np.testing.assert_array_equal((1 / (y * 0)).numpy(), [INF, -INF, INF])
 
 
+# ---- state ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["both", "reader first", "assigned first"])
+def test_a_sum_keeps_the_old_value_when_a_slice_is_assigned(given: Maker, order: str) -> None:
+    x = given([1.0, 2.0, 3.0])
+    r = x + 10
+    x[:1].assign(9.0)
+    {"both": lambda: r.realize(x), "reader first": r.realize, "assigned first": x.realize}[order]()
+    assert (r.tolist(), x.tolist()) == ([11, 12, 13], [9, 2, 3])
+
+
+def test_a_slice_multiplied_in_place() -> None:
+    t = Tensor([1.0, 2.0, 3.0, 4.0])
+    memory, kernels = t.data(), GlobalCounters.kernel_count
+    t[:3] *= 10
+    assert t.tolist() == [10, 20, 30, 4]
+    assert GlobalCounters.kernel_count == kernels + 1
+    assert memory.cast("f").tolist() == t.tolist()
+
+
+def test_a_slice_assigned_from_an_overlapping_view(given: Maker) -> None:
+    values = [1.0, 2.0, 3.0, 4.0]
+    for view in (lambda t: t[:-1], lambda t: t[1:], lambda t: t[-2::-1]):
+        t, expected = given(values), np.array(values)
+        t[1:] = view(t)
+        expected[1:] = view(expected).copy()
+        assert t.tolist() == expected.tolist()
+
+
 # ---- capture --------------------------------------------------------------------------------------------------------
 
 

@@ -102,9 +102,8 @@ def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
     done = set(assignments)
     found: set[UOp] = set()
     for node in UOp.sink(*roots).toposort(lambda node: node not in realized and node not in done):
-        operands = node.src[2:] if node.op is Ops.ASSIGN else node.src
         reads = (node.op is Ops.BUFFER or node in realized) and name_now(realized.get(node, node)) in last
-        if node in overwritten or node not in done and (reads or not found.isdisjoint(operands)):
+        if node in overwritten or node not in done and (reads or not found.isdisjoint(node.src)):
             found.add(node)
     return found
 

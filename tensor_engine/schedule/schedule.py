@@ -123,7 +123,7 @@ class Stores:
         return UOp.new_buffer(node.device or self.default_device, prod(node.shape), node.dtype)
 
     def compute(self, node: UOp, value: UOp) -> UOp:
-        """A kernel that stores `value` in new memory, in row order."""
+        """A kernel that stores `value`, which is that of `node`, in new memory, in row order."""
         target = self.new_buffer(node)
         loops = kernel_loops(value, self.memory_of, lambda index: target.index(flat_index(index, node.shape)))
         self.steps.append(kernel_step(node, loops, target))
@@ -141,7 +141,7 @@ class Stores:
         target = self.memory[node] = node.buffer
         loops = self.loops_into(target, view, value)
         if node in self.aside or reads_elsewhere(loops, target):
-            aside = self.compute(value, value)
+            aside = self.compute(value.contiguous(), value)
             loops = self.loops_into(target, view, aside.reshape(view.shape))
         self.steps.append(kernel_step(node, loops, target))
 
