@@ -57,7 +57,7 @@ class StoreChooser:
         """All nodes to store, operands before users."""
         for node in self.nodes:
             self.visit(node)
-        self.store_shared()
+        self.leave_out_cheap(self.store_shared())
         return [node for node in self.nodes if node in self.stored and 0 not in node.shape]
 
     # ---- from the operands to the users: what would be repeated below this node?
@@ -118,16 +118,18 @@ class StoreChooser:
 
     # ---- from the users to the operands: who would do the same work again?
 
-    def store_shared(self) -> None:
-        """Store what would be computed in several kernels, or at several indices in one.
+    def store_shared(self) -> set[UOp]:
+        """Store what would be computed in several kernels, or at several indices in one, and tell what that was.
 
         A view is a number that stands for a stored node and the movement operations on the way to it.
         """
+        shared: set[UOp] = set()
         numbers: dict[object, int] = {}
         views: dict[UOp, set[int]] = {node: set() for node in self.nodes}
         for node in reversed(self.nodes):
             if node not in self.stored and len(views[node]) > 1 and self.is_worth_storing(node, len(views[node])):
                 self.stored.add(node)
+                shared.add(node)
             if node in self.stored:
                 views[node] = {numbers.setdefault(node, len(numbers))}
             seen = views[node]
@@ -136,6 +138,17 @@ class StoreChooser:
             for s in node.src:
                 if len(views[s]) <= MAX_VIEWS:
                     views[s] |= seen
+        return shared
+
+    def leave_out_cheap(self, shared: set[UOp]) -> None:
+        """Of what is shared, what is cheap now isn't stored: a reduction that it is made of is stored itself."""
+        for node in self.nodes:
+            if node in shared and self.has_reduce[node]:
+                self.stored.discard(node)
+                self.measure(node)
+                if self.has_reduce[node] or self.cost[node] > CHEAP_TWICE:
+                    self.stored.add(node)
+            self.measure(node)
 
     def changes_index(self, node: UOp) -> bool:
         return node.op in GroupOp.MOVEMENT or node.op is Ops.REDUCE_AXIS

@@ -41,11 +41,11 @@ def quotient(ctx: UOp, ret: UOp, b: UOp) -> Gradients:
     return first, -first * ret
 
 
-def larger(ctx: UOp, a: UOp, b: UOp) -> Gradients:
+def larger(ctx: UOp, ret: UOp, a: UOp, b: UOp) -> Gradients:
     """The larger operand has it all, equal ones share; but of a number and a tensor that are equal it is the number's,
-    so that relu's slope at 0 is 0."""
+    so that relu's slope at 0 is 0. There the result tells who it was: the tensor itself need not be kept."""
     if is_number(a) or is_number(b):
-        return b.lt(a).where(ctx, 0), a.lt(b).where(ctx, 0)
+        return b.lt(ret).where(ctx, 0), a.lt(ret).where(ctx, 0)
     share = a.eq(b).where(ctx * 0.5, 0)
     return b.lt(a).where(ctx, share), a.lt(b).where(ctx, share)
 
