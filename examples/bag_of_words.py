@@ -148,19 +148,21 @@ def extend_numpy(weights: tuple[np.ndarray, ...], contexts: np.ndarray) -> np.nd
 
 
 def median_ms(calls: list[Callable[[], object]], seconds: float = 2.0) -> list[float]:
-    """The median time of each call; they are made in turn, at least three times and as often as the seconds allow."""
+    """The median time of each call; they are made in turn, at least twice and as often as the seconds allow."""
     times: list[list[float]] = []
     end = time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
+    while len(times) < 2 or time.perf_counter() < end:
         times.append([seconds_of(call) for call in calls])
     return [statistics.median(column) * 1e3 for column in zip(*times)]
 
 
-def seconds_of(call: Callable[[], object]) -> float:
-    """How long one call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def seconds_of(call: Callable[[], object], enough: float = 0.005) -> float:
+    """How long a call takes: the mean of as many in a row as take a few milliseconds."""
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < enough:
+        call()
+        count += 1
+    return (time.perf_counter() - start) / count
 
 
 def compare(model: BagOfWords, quantized: Quantized, contexts: np.ndarray) -> list[float]:
