@@ -219,6 +219,19 @@ def test_operations_at_length(operation: Operation) -> None:
     for_each_draw(check, operation, operation.name, examples=60)
 
 
+def check_folded(operation: Operation, data: Any) -> None:
+    """Constants for operands: what the engine folds is what it would compute."""
+    dtype = data.draw(st.sampled_from([d for d in operation.kinds if d is not dtypes.bfloat16]))
+    numbers = [data.draw(st.sampled_from(edges(dtype))) for _ in range(operation.count)]
+    result = operation.engine(*[Tensor(number, dtype=dtype) for number in numbers])
+    compare(result.numpy(), evaluate(result.uop), operation.exact, f"{operation.name} {dtype} {numbers} folded")
+
+
+@pytest.mark.parametrize("operation", [op for op in EXACT if op.name in SCALARS_TOO], ids=identify)
+def test_constants_fold(operation: Operation) -> None:
+    for_each_draw(check_folded, operation, operation.name, examples=8)
+
+
 def check_case(case: Case, data: Any) -> None:
     assert case.shapes is not None
     (path, noopt), dtype = data.draw(st.sampled_from(PATHS)), data.draw(st.sampled_from([*FLOATS[1:]]))
