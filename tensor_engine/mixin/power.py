@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
-from tensor_engine.dtype import ConstType, dtypes, least_upper_dtype
+from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     V = TypeVar("V", bound=TranscendentalMixin)
 
+# exp2 magnifies the rounding of its argument: it is computed in a wider type, if there is one
+WIDER = {"float16": dtypes.float32, "bfloat16": dtypes.float32}
 LARGEST_WRITTEN_OUT = 64  # beyond this, multiplying is slower and no more exact than exp2 and log2
 
 
@@ -78,8 +80,7 @@ def integer_power(base: V, exponent: V) -> V:
 def float_power(base: V, exponent: V) -> V:
     """exp2(exponent * log2 |base|), with the sign and the exceptional values of IEEE 754's pow."""
     size = base.abs()
-    # half is computed in float32: exp2 would magnify the rounding of its argument
-    wide = least_upper_dtype(base.dtype, dtypes.float32)
+    wide = WIDER.get(base.dtype.name, dtypes.float64)
     magnitude = (exponent.cast(wide) * size.cast(wide).log2()).exp2().cast(base.dtype)
     whole = exponent.trunc().eq(exponent)
     half = exponent * 0.5
