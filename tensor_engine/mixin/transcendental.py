@@ -46,10 +46,14 @@ class TranscendentalMixin(ElementwiseMixin):
         return self.to_float().alu(Ops.EXP2)
 
     def exp(self) -> Self:
-        """e ** self. Half is computed in float32: exp2 would magnify the rounding of its argument."""
+        """e ** self."""
+        x = self._in_steps()
+        return (x * (1 / math.log(2))).exp2().cast(self.to_float().dtype)
+
+    def _in_steps(self) -> Self:
+        """The values in at least float32, for functions of several steps, of which half would round each."""
         x = self.to_float()
-        wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
-        return (wide * (1 / math.log(2))).exp2().cast(x.dtype)
+        return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
 
     def log2(self) -> Self:
         """The logarithm to base 2; -inf for 0, nan for negative values."""
@@ -57,11 +61,11 @@ class TranscendentalMixin(ElementwiseMixin):
 
     def log(self) -> Self:
         """The natural logarithm; -inf for 0, nan for negative values."""
-        return self.log2() * math.log(2)
+        return (self._in_steps().log2() * math.log(2)).cast(self.to_float().dtype)
 
     def log10(self) -> Self:
         """The logarithm to base 10."""
-        return self.log2() * math.log10(2)
+        return (self._in_steps().log2() * math.log10(2)).cast(self.to_float().dtype)
 
     def log1p(self) -> Self:
         """log(1 + self) without loss for small values (W. Kahan's correction of the rounding of 1 + x)."""
@@ -111,8 +115,8 @@ class TranscendentalMixin(ElementwiseMixin):
 
         1 - 2 sin(x/2)**2: halving is exact, where adding pi/2 to a large angle would lose its last digits.
         """
-        half = (self.to_float() * 0.5).sin()
-        return 1 - half * half * 2
+        half = (self._in_steps() * 0.5).sin()
+        return (1 - half * half * 2).cast(self.to_float().dtype)
 
     def tan(self) -> Self:
         """The tangent of an angle in radians."""
