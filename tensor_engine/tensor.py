@@ -16,6 +16,7 @@ from tensor_engine.engine.realize import buffer_of, is_realized, moved_like, rea
 from tensor_engine.from_data import node_from_data, scalar_node
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
+from tensor_engine.mixin.inplace import InPlaceMixin
 from tensor_engine.mixin.movement import as_shape
 from tensor_engine.storage import (
     Storage,
@@ -34,7 +35,7 @@ from tensor_engine.uop.uop import UOp
 Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
 
 
-class Tensor(random.RandomMixin):
+class Tensor(InPlaceMixin):
     """An array of one dtype on one device. Nothing is computed before `realize`, `numpy`, `item` or `tolist`.
 
     `data` is a number, a nested list of numbers, a numpy array (copied), bytes (uint8), or a graph node. Python floats
@@ -257,13 +258,13 @@ class Tensor(random.RandomMixin):
         target = Device.canonicalize(device)
         return self if target == self.device else Tensor.from_uop(self.uop.copy_to_device(target))
 
-    def assign(self, value: Tensor | Data) -> Tensor:
-        """Write `value` into the memory that this is, or is a view of, once it is realised. Returns this.
+    def assign(self, x: Tensor | Data) -> Tensor:
+        """Write `x` into the memory that this is, or is a view of, once it is realised. Returns this.
 
         All views of the same memory show it. What was computed from them, realised or not, keeps the old value, and so
         do clones. Raises ValueError if the type or the device is another, or the shape doesn't broadcast to this one.
         """
-        new = value if isinstance(value, Tensor) else Tensor(value, self.device, self.dtype)
+        new = x if isinstance(x, Tensor) else Tensor(x, self.device, self.dtype)
         if new.dtype is not self.dtype:
             raise ValueError(f"can't assign {new.dtype} to {self.dtype}: use .cast")
         if new.uop.device not in (None, self.device):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -259,3 +261,65 @@ def test_a_view_that_repeats_elements_is_a_value_of_its_own():
     y[0] = 7
     x[0] = 5
     assert (x.tolist(), y.tolist()) == ([5, 2], [[7, 7], [1, 2]])
+
+
+# ---- x += y
+
+
+OPERATORS = {
+    "+=": (operator.iadd, 2.0),
+    "-=": (operator.isub, 2.0),
+    "*=": (operator.imul, 3.0),
+    "/=": (operator.itruediv, 4.0),
+    "//=": (operator.ifloordiv, 2.0),
+    "%=": (operator.imod, 2.0),
+    "**=": (operator.ipow, 2.0),
+    "&=": (operator.iand, 6),
+    "|=": (operator.ior, 6),
+    "^=": (operator.ixor, 6),
+    "<<=": (operator.ilshift, 1),
+    ">>=": (operator.irshift, 1),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_assigning_operators_write_for_every_name_of_a_tensor(name):
+    operate, operand = OPERATORS[name]
+    array = np.array([1, 5, 7], np.float32 if isinstance(operand, float) else np.int32)
+    for tensor in (Tensor(array.copy()).realize(), Tensor(array.copy()) * 1):
+        alias, before = tensor, tensor + 0
+        tensor = operate(tensor, operand)
+        assert tensor is alias
+        expected = operate(array.copy(), array.dtype.type(operand))
+        assert alias.tolist() == expected.tolist()
+        assert before.tolist() == array.tolist()
+
+
+def test_parameters_of_a_list_are_changed():
+    parameters = [Tensor([1.0, 2]).realize(), Tensor([[3.0]]).realize()]
+    for p in parameters:
+        p -= 0.5
+    assert [p.tolist() for p in parameters] == [[0.5, 1.5], [[2.5]]]
+
+
+def test_assigning_matrix_product():
+    x = Tensor([[1.0, 2], [3, 4]])
+    x @= Tensor([[0.0, 1], [1, 0]])
+    assert x.tolist() == [[2, 1], [4, 3]]
+
+
+def test_a_sum_that_grows_has_its_gradient():
+    x = Tensor([1.0, 2])
+    total = x.sum()
+    total += (x * x).sum()
+    total *= 2
+    total.backward()
+    assert x.grad.tolist() == [6, 10]
+
+
+def test_the_type_and_the_shape_stay():
+    x = Tensor([1, 2])
+    with pytest.raises(ValueError, match="use .cast"):
+        x += 0.5
+    with pytest.raises(ValueError, match="expand"):
+        x += Tensor([[1, 2], [3, 4]])

@@ -2,7 +2,8 @@
 
 hooks → types → broadcast → bits → elementwise → transcendental → movement → creation → join → regroup → padding →
 reduce → scan → activation → linear → loss → window → indexing → writing → pool → sorting → decomposition → resize →
-gradient: each family uses only those before it. `random` needs memory for its state and belongs to Tensor alone.
+gradient: each family uses only those before it. `mode`, `random` (which needs memory for its state) and `inplace`
+belong to Tensor alone.
 """
 
 from tensor_engine.mixin.gradient import GradientMixin

@@ -31,7 +31,7 @@ LEFT_OUT = {
 }
 # arguments that change how its engine works and not what comes out
 ARGUMENTS_LEFT_OUT = {"buffer", "contiguous", "do_update_stats"}
-CALLED_BY_POSITION = {"alu", "assign", "const", "const_like"}
+CALLED_BY_POSITION = {"alu", "const", "const_like"}
 # selu's constants have more digits here
 OTHER_DEFAULT = {"selu": {"alpha", "gamma"}, "randint": {"dtype"}, "randperm": {"dtype"}, "cumprod": {"axis"}}
 # what needs memory, values or chance

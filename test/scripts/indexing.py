@@ -36,6 +36,10 @@ y[1] *= 10
 u[1] *= 10
 y[:, :, ::2] += 1
 u[:, :, ::2] += 1
+alias = u
+u -= 0.5
+assert alias is u
+y -= 0.5
 y[2, :, 0] = np.arange(4)
 u[2, :, 0] = Tensor([0.0, 1, 2, 3])
 same(u, y)
@@ -50,7 +54,8 @@ into, src, where = np.zeros(4, np.float32), np.float32([1, 2, 3, 4]), Tensor([0,
 same(Tensor(into).scatter(0, Tensor([3, 0, 1]), Tensor(src[:3])), np.float32([2, 3, 0, 1]))
 same(Tensor(into).scatter(0, where, 1.5, reduce="add"), np.float32([1.5, 0, 3, 1.5]))
 same(Tensor(into + 2).scatter(0, where, 3.0, reduce="multiply"), np.float32([6, 2, 18, 6]))
-for reduce, expected in (("sum", [2, 1, 6, 5]), ("prod", [1, 1, 6, 4]), ("amax", [1, 1, 3, 4]), ("mean", [1, 1, 2, 2.5])):
+combined = {"sum": [2, 1, 6, 5], "prod": [1, 1, 6, 4], "amax": [1, 1, 3, 4], "mean": [1, 1, 2, 2.5]}
+for reduce, expected in combined.items():
     same(Tensor(into + 1).scatter_reduce(0, where, Tensor(src), reduce), np.float32(expected))
 same(Tensor(into + 9).scatter_reduce(0, where, Tensor(src), "amin", include_self=False), np.float32([1, 9, 2, 4]))
 print("indexing", u[1].tolist(), (t[0] > 17).nonzero().tolist())
