@@ -372,3 +372,38 @@ def test_distinct_float_constants_do_not_fill_the_memory_with_kernels(monkeypatc
         for i in range(300):
             assert (x * (1 + i / 7)).tolist() == [np.float32(1 + i / 7), 2 * np.float32(1 + i / 7)]
             assert len(program.programs) <= program.MAX_PROGRAMS
+
+
+# ---- ONNX -----------------------------------------------------------------------------------------------------------
+
+
+def test_qlinearconv_clamps() -> None:
+    """Products far above what uint8 holds stop at 255, far below at 0; as onnxruntime finds, too."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed; pip install onnxruntime")
+    from nn.onnx.oracle import make_model, run_onnxruntime, run_ours
+    from onnx import TensorProto, helper
+
+    one, zero = np.float32(1), np.uint8(100)
+    weights = {"w": np.array([[[[3]]], [[[0]]]], np.uint8), "s": one, "z": np.uint8(1), "a": np.uint8(0), "out": zero}
+    model = make_model([helper.make_node("QLinearConv", ["x", "s", "a", "w", "s", "z", "s", "out"], ["y"])],
+                       {"x": [1, 1, 1, 3]}, ["y"], weights)  # fmt: skip
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
+    feeds = {"x": np.array([[[[0, 50, 200]]]], np.uint8)}
+    expected = np.array([[[[100, 200, 255]], [[100, 50, 0]]]], np.uint8)
+    for found in (run_ours(model, feeds)["y"], run_onnxruntime(model, feeds)["y"]):
+        np.testing.assert_array_equal(found, expected)
+
+
+OFTEN_MISSING = [
+    "nonmaxsuppression", "gridsample", "roialign", "loop", "scan", "if_", "lstm", "gru", "rnn", "deformconv", "resize",
+    "unique", "sequenceinsert", "sequence_map", "splittosequence", "qlinearconv", "qlinearmatmul", "topk",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", OFTEN_MISSING)
+def test_an_operator_that_small_engines_lack(module: str) -> None:
+    """The first of the onnx package's own cases; test_conformance.py has them all."""
+    pytest.importorskip("onnx", reason="onnx is not installed; pip install onnx")
+    from nn.onnx.test_conformance import cases_of, failure_of
+
+    assert failure_of(cases_of(module)[0]) is None
