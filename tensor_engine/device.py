@@ -218,8 +218,14 @@ class DeviceRuntime(ABC):
 DEVICES: dict[str, tuple[str, str]] = {
     "CPU": ("tensor_engine.runtime.cpu", "CPURuntime"),
     "PYTHON": ("tensor_engine.runtime.python", "PythonRuntime"),
+    "DISK": ("tensor_engine.runtime.disk", "DiskRuntime"),
 }
 RENDERERS: dict[str, tuple[str, ...]] = {"CPU": ("LLVM", "C"), "PYTHON": ("PYTHON",)}
+
+
+def is_file(device: str | None) -> bool:
+    """True for "DISK:path": a file, whose bytes can be copied and not computed with."""
+    return device is not None and device.startswith("DISK:")
 
 
 class _Devices:
@@ -235,7 +241,10 @@ class _Devices:
         return self.canonicalize(DEV.value)
 
     def canonicalize(self, name: str | None) -> str:
-        """ "cpu" and "CPU:C" → "CPU"; None → the default. Raises ValueError for what is no device."""
+        """ "cpu" and "CPU:C" → "CPU", "disk:path" → "DISK:path", None → the default.
+
+        Raises ValueError for what is no device.
+        """
         return self.DEFAULT if name is None else self._parse(name)[0]
 
     def renderer_name(self, device: str) -> str:
@@ -248,19 +257,23 @@ class _Devices:
         return runtime if runtime is not None else self._open(self.canonicalize(name))
 
     def _open(self, device: str) -> DeviceRuntime:
+        kind = "DISK" if is_file(device) else device
         with self.lock:
-            if device not in self.opened:
-                module, runtime = DEVICES[device]
-                self.opened[device] = getattr(importlib.import_module(module), runtime)()
-            return self.opened[device]
+            if kind not in self.opened:
+                module, runtime = DEVICES[kind]
+                self.opened[kind] = getattr(importlib.import_module(module), runtime)()
+            return self.opened[kind]
 
     @staticmethod
     @functools.lru_cache(maxsize=64)
     def _parse(name: str) -> tuple[str, str]:
         device, _, renderer = name.upper().partition(":")
-        if device not in DEVICES or (renderer and renderer not in RENDERERS[device]):
+        if device == "DISK" and renderer:
+            return f"DISK:{name[len('DISK:') :]}", ""
+        if device not in RENDERERS or (renderer and renderer not in RENDERERS[device]):
             known = [d if len(r) == 1 else f"{d}:{choice}" for d, r in RENDERERS.items() for choice in r]
-            raise ValueError(f"there is no device {name!r}; there are {', '.join(dict.fromkeys([*DEVICES, *known]))}")
+            there = ", ".join(dict.fromkeys([*RENDERERS, *known, "DISK:path"]))
+            raise ValueError(f"there is no device {name!r}; there are {there}")
         return device, renderer
 
 

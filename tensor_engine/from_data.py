@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tensor_engine.device import Buffer, Device, numpy_dtype
 from tensor_engine.dtype import ConstType, DType, dtypes, float_cast_via, truncate
 from tensor_engine.engine.realize import attach
+from tensor_engine.files import open_file, read_file
 from tensor_engine.uop.op import Ops
 from tensor_engine.uop.uop import UOp
 
@@ -18,6 +20,9 @@ def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
     if isinstance(data, UOp):
         node = data if dtype is None else data.cast(dtype)
         return node if device in (None, node.device) else node.copy_to_device(device)
+    if isinstance(data, Path):
+        node = open_file(data, dtype)
+        return node if device is None else read_file(node, device)
     if data is None:
         data = []
     if isinstance(data, (np.ndarray, np.generic)):

@@ -6,13 +6,15 @@ import functools
 import struct
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
 
-from tensor_engine.device import Buffer, Device, numpy_dtype
+from tensor_engine.device import Buffer, Device, is_file, numpy_dtype
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype
 from tensor_engine.engine.realize import buffer_of, is_realized, moved_like, realize
+from tensor_engine.files import create_file, read_as, read_file, write_file
 from tensor_engine.from_data import node_from_data, scalar_node
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
@@ -32,15 +34,16 @@ from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
-Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, UOp, "Tensor", None]
+Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, Path, UOp, "Tensor", None]
 
 
 class Tensor(InPlaceMixin):
     """An array of one dtype on one device. Nothing is computed before `realize`, `numpy`, `item` or `tolist`.
 
-    `data` is a number, a nested list of numbers, a numpy array (copied), bytes (uint8), or a graph node. Python floats
-    become the default float, ints the default int (int64 where that is too narrow). `is_param` tells optimisers that
-    this tensor is theirs to update. Raises TypeError or ValueError for what is no array of numbers.
+    `data` is a number, a nested list of numbers, a numpy array (copied), bytes (uint8), a Path, or a graph node. Python
+    floats become the default float, ints the default int (int64 where that is too narrow). `is_param` tells optimisers
+    that this tensor is theirs to update. A Path is a file, whose bytes stay there: slice them, `bitcast` them, and read
+    what is left by `.to(device)`. Raises TypeError or ValueError for what is no array of numbers.
     """
 
     __slots__ = ("uop", "is_param", "grad", "storage")
@@ -89,13 +92,17 @@ class Tensor(InPlaceMixin):
 
     @classmethod
     def empty(cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
-        """Memory whose content is undefined, floats unless another type is given."""
-        sizes = as_shape(shape)
+        """Memory whose content is undefined, floats unless another type is given.
+
+        On the device "disk:path" it is the start of a file, which is made, or made longer, where that is needed.
+        """
+        sizes, place = as_shape(shape), Device.canonicalize(device)
         kind = to_dtype(dtype or dtypes.default_float)
         if 0 in sizes:
             return cls.zeros(sizes, dtype=kind, device=device)
-        node = UOp.new_buffer(Device.canonicalize(device), prod(sizes), kind)
-        return cls.from_uop(node.reshape(sizes))
+        if is_file(place):
+            return cls.from_uop(create_file(place, sizes, kind))
+        return cls.from_uop(UOp.new_buffer(place, prod(sizes), kind).reshape(sizes))
 
     def empty_like(self, dtype: DType | str | None = None, device: str | None = None) -> Tensor:
         """Memory in this shape and type, whose content is undefined."""
@@ -143,6 +150,8 @@ class Tensor(InPlaceMixin):
         Low bits come first. Raises ValueError if elements are left over, and for bools of another width.
         """
         dtype = to_dtype(dtype)
+        if is_file(self.device):
+            return Tensor.from_uop(read_as(self.uop, dtype))
         if dtype.bits != self.dtype.bits:
             return self.regrouped_bits(dtype)
         return self if dtype is self.dtype else Tensor.from_uop(self.uop.bitcast(dtype))
@@ -184,6 +193,8 @@ class Tensor(InPlaceMixin):
         """The memory that holds exactly these elements, in row order."""
         if is_whole_buffer(self.uop):
             return buffer_of(self.uop)
+        if is_file(self.device):
+            return self.to(None)._buffer()
         # while training the graph stays: a loss may be looked at before backward()
         keeps = Tensor.training or what_to_store(self) is not self.uop
         stored = (Tensor.from_uop(self.uop) if keeps else self).realize()
@@ -234,7 +245,8 @@ class Tensor(InPlaceMixin):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: the values, not how they are made."""
-        return restored, (self.numpy(), self.device, self.dtype, self.is_param, self.grad)
+        device = None if is_file(self.device) else self.device
+        return restored, (self.numpy(), device, self.dtype, self.is_param, self.grad)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
@@ -254,19 +266,30 @@ class Tensor(InPlaceMixin):
         return self
 
     def to(self, device: str | None) -> Tensor:
-        """The values on another device."""
+        """The values on another device. "disk:path" writes them to the start of a file, now."""
         target = Device.canonicalize(device)
-        return self if target == self.device else Tensor.from_uop(self.uop.copy_to_device(target))
+        if target == self.device:
+            return self
+        if is_file(target):
+            return Tensor.empty(self.shape, dtype=self.dtype, device=target).assign(self)
+        if is_file(self.device):
+            return Tensor.from_uop(read_file(self.uop, target))
+        return Tensor.from_uop(self.uop.copy_to_device(target))
 
     def assign(self, x: Tensor | Data) -> Tensor:
         """Write `x` into the memory that this is, or is a view of, once it is realised. Returns this.
 
         All views of the same memory show it. What was computed from them, realised or not, keeps the old value, and so
-        do clones. Raises ValueError if the type or the device is another, or the shape doesn't broadcast to this one.
+        do clones. A file takes values from any device, and is written to now. Raises ValueError if the type or the
+        device is another, or the shape doesn't broadcast to this one; PermissionError for a file that is read-only.
         """
-        new = x if isinstance(x, Tensor) else Tensor(x, self.device, self.dtype)
+        on_disk = is_file(self.device)
+        new = x if isinstance(x, Tensor) else Tensor(x, None if on_disk else self.device, self.dtype)
         if new.dtype is not self.dtype:
             raise ValueError(f"can't assign {new.dtype} to {self.dtype}: use .cast")
+        if on_disk:
+            write_file(self.uop, new.expand(self.shape))
+            return self
         if new.uop.device not in (None, self.device):
             raise ValueError(f"can't assign values on {new.device} to a tensor on {self.device}: use .to")
         node = new.expand(self.shape).uop
@@ -292,7 +315,8 @@ class Tensor(InPlaceMixin):
 
         Ints and slices write only the elements that they name; computed places write all of x.
         """
-        new = (value if isinstance(value, Tensor) else Tensor(value, self.uop.device, self.dtype)).cast(self.dtype)
+        device = None if is_file(self.device) else self.uop.device
+        new = (value if isinstance(value, Tensor) else Tensor(value, device, self.dtype)).cast(self.dtype)
         picks = indices if isinstance(indices, tuple) else (indices,)
         if any(isinstance(self._as_index(pick), Tensor) for pick in picks):
             self.assign(self.written(indices, new))
@@ -358,7 +382,7 @@ class Tensor(InPlaceMixin):
             self.grad = self.grad + gradient
 
 
-def restored(values: np.ndarray, device: str, dtype: DType, is_param: bool, grad: Tensor | None) -> Tensor:
+def restored(values: np.ndarray, device: str | None, dtype: DType, is_param: bool, grad: Tensor | None) -> Tensor:
     """The Tensor that was pickled or copied."""
     tensor = Tensor(values, device, dtype, is_param)
     tensor.grad = grad

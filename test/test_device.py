@@ -28,7 +28,7 @@ def test_a_name_may_be_written_in_several_ways(name):
 
 @pytest.mark.parametrize("name", ["GPU", "CPU:FORTRAN", "", ":C", "CPU:C:C"])
 def test_an_unknown_name_is_an_error_that_lists_the_devices(name):
-    with pytest.raises(ValueError, match="CPU, PYTHON, CPU:LLVM, CPU:C$"):
+    with pytest.raises(ValueError, match="CPU, PYTHON, CPU:LLVM, CPU:C, DISK:path$"):
         Device.canonicalize(name)
 
 

@@ -25,7 +25,7 @@ FLOORS = (
     {"dtype"},
     {"uop", "mixin"},
     {"codegen", "schedule", "renderer", "runtime", "device"},
-    {"engine", "from_data", "storage", "tensor"},
+    {"engine", "files", "from_data", "storage", "tensor"},
     {"nn"},
     {"perception"},
     {"cli"},

@@ -5,6 +5,7 @@ Runtimes talk to `system`, one object that a test can replace. For Linux.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import platform
 import shutil
@@ -93,6 +94,25 @@ class System:
     def write_bytes(self, path: str | Path, content: bytes) -> None:
         """Make a file with this content."""
         Path(path).write_bytes(content)
+
+    def file_size(self, path: str | Path) -> int:
+        """A file's bytes. Raises FileNotFoundError."""
+        return Path(path).stat().st_size
+
+    def map_file(self, path: str | Path) -> memoryview:
+        """A file as memory, which is read as it is looked at; read-only if the file may not be written.
+
+        The file must not become shorter while it is mapped. Raises FileNotFoundError, ValueError for an empty file.
+        """
+        writable = os.access(path, os.W_OK)
+        with open(path, "r+b" if writable else "rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ))
+
+    def grow_file(self, path: str | Path, nbytes: int) -> None:
+        """Make a file, or make it longer, so that it has so many bytes; new ones are 0."""
+        with open(path, "ab") as file:
+            if file.tell() < nbytes:
+                file.truncate(nbytes)
 
     # ---- time
 

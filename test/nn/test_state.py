@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import zipfile
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from tensor_engine import Tensor, TinyJit, dtypes, nn
-from tensor_engine.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
+from tensor_engine.nn.state import (
+    get_parameters,
+    get_state_dict,
+    load_state_dict,
+    safe_load,
+    safe_load_metadata,
+    safe_save,
+    torch_load,
+)
 
 
 class Pair(NamedTuple):
@@ -75,7 +87,6 @@ def test_what_does_not_fit():
 
 
 def test_files_hold_every_type(tmp_path):
-    pytest.importorskip("safetensors")
     tensors = {d.name: Tensor(np.array([[0, 1, 0], [1, 1, 0]]), dtype=d) for d in dtypes.all}
     tensors |= {"scalar": Tensor(3.5), "nothing": Tensor.zeros(0, 3), "view": Tensor([[1, 2], [3, 4]]).T}
     safe_save(tensors, tmp_path / "x.safetensors", {"made by": "a test"})
@@ -98,8 +109,100 @@ def test_files_are_those_of_others(tmp_path):
         assert back[name].dtype == array.dtype
 
 
-def test_damaged_files(tmp_path):
-    safetensors = pytest.importorskip("safetensors")
-    (tmp_path / "x").write_bytes(b"\xff" * 20)
-    with pytest.raises(safetensors.SafetensorError):
+def test_tensors_stay_in_the_file_until_they_are_needed(tmp_path):
+    path = tmp_path / "x.safetensors"
+    safe_save({"a": Tensor([1.0, 2.0]), "b": Tensor([[3, 4]])}, path, {"made by": "a test"})
+    loaded = safe_load(path)
+    assert {tensor.device for tensor in loaded.values()} == {f"DISK:{path}"}
+    loaded["a"].assign([5.0, 6.0])
+    assert safe_load(path)["a"].tolist() == [5, 6]
+    assert (safe_load(path, "CPU")["b"] + 1).tolist() == [[4, 5]]
+    assert safe_load_metadata(path) == {"made by": "a test"}
+
+
+def saved(header: bytes, content: bytes = b"", length: int | None = None) -> bytes:
+    return (len(header) if length is None else length).to_bytes(8, "little") + header + content
+
+
+def entry(**fields) -> bytes:
+    return json.dumps({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4], **fields}}).encode()
+
+
+DAMAGED = {
+    "nothing": (b"", "cut off"),
+    "short": (b"\1\0\0", "cut off"),
+    "a long header": (saved(b"{}", length=2**63), "cut off"),
+    "no JSON": (saved(b"\xff{"), "no JSON"),
+    "no object": (saved(b"[1]"), "no JSON object"),
+    "no entry": (saved(b'{"x": 3}'), "entry 'x' is damaged"),
+    "no shape": (saved(b'{"x": {"dtype": "F32"}}'), "entry 'x' is damaged"),
+    "a negative size": (saved(entry(shape=[-1])), "entry 'x' is damaged"),
+    "a fraction": (saved(entry(shape=[1.0])), "entry 'x' is damaged"),
+    "three offsets": (saved(entry(data_offsets=[0, 4, 8])), "entry 'x' is damaged"),
+    "an unknown type": (saved(entry(dtype="F8_E4M3"), bytes(4)), "type 'F8_E4M3'"),
+    "cut off": (saved(entry(), bytes(3)), "bytes 0 to 4 of 3"),
+    "backwards": (saved(entry(data_offsets=[4, 0]), bytes(4)), "bytes 4 to 0"),
+    "too many bytes": (saved(entry(data_offsets=[0, 8]), bytes(8)), "bytes 0 to 8"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files(name, tmp_path):
+    content, message = DAMAGED[name]
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
         safe_load(tmp_path / "x")
+
+
+def test_files_that_are_cut_off_anywhere(tmp_path):
+    safe_save({"a": Tensor([1.0, 2.0]), "b": Tensor(3)}, tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    for length in range(len(whole)):
+        (tmp_path / "cut").write_bytes(whole[:length])
+        with pytest.raises(ValueError):
+            safe_load(tmp_path / "cut")
+
+
+# ---- PyTorch ----------------------------------------------------------------------------------------------------
+
+# torch.save of PyTorch 2.13: views of torch.arange(12.).reshape(3, 4), and others
+TORCH_FILE = Path(__file__).parent.parent / "fixtures" / "tensors.pt"
+
+
+def test_files_of_pytorch():
+    state = torch_load(TORCH_FILE)
+    weight = np.arange(12, dtype=np.float32).reshape(3, 4)
+    expected = {
+        "weight": weight, "transposed": weight.T, "half": weight[1:, ::2].astype(np.float16), "strided": weight[:, ::2],
+        "count": np.array(7), "flags": np.array([True, False]), "empty": np.zeros((0, 3), np.float32),
+    }  # fmt: skip
+    for name, array in expected.items():
+        assert (state[name].shape, state[name].numpy().dtype) == (array.shape, array.dtype)
+        np.testing.assert_array_equal(state[name].numpy(), array)
+    assert (state["bias"].dtype, state["bias"].tolist()) == (dtypes.bfloat16, [1.5, -2])
+    assert (state["nested"][0].tolist(), state["nested"][1]) == ([1, 2], {"x": 3})
+    assert state["weight"].device == f"DISK:{TORCH_FILE}"
+
+
+class Evil:
+    def __reduce__(self):
+        return Path.write_text, (Path("evil"), "was run")
+
+
+def test_no_code_in_a_file_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("evil.pt", "w") as archive:
+        archive.writestr("evil/data.pkl", pickle.dumps({"x": Evil()}))
+    with pytest.raises(ValueError, match="asks for pathlib.*nothing of it was run"):
+        torch_load("evil.pt")
+    assert not Path("evil").exists()
+
+
+def test_what_is_not_of_pytorch(tmp_path):
+    (tmp_path / "x.pt").write_bytes(pickle.dumps(1))
+    with pytest.raises(ValueError, match="zip format"):
+        torch_load(tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
+        archive.writestr("a", "b")
+    with pytest.raises(ValueError, match=r"no data\.pkl"):
+        torch_load(tmp_path / "y.pt")
