@@ -18,6 +18,8 @@ from tensor_engine.uop.uop import UOp
 def node_from_data(data: Any, dtype: DType | None, device: str | None) -> UOp:
     """The node for what a user gave to `Tensor`."""
     if isinstance(data, UOp):
+        if data.dtype is dtypes.index:
+            data = data.cast(dtypes.from_py(*data.min_max))
         node = data if dtype is None else data.cast(dtype)
         return node if device in (None, node.device) else node.copy_to_device(device)
     if isinstance(data, Path):

@@ -158,14 +158,22 @@ def strides_for_shape(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(strides[::-1]) if shape else ()
 
 
+def at_most(size: Any) -> int:
+    """A size, or the largest value of one that is a variable."""
+    return size if isinstance(size, int) else size.vmax
+
+
 def matching_axes(shape: tuple[Any, ...], below: tuple[Any, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """The smallest runs of axes on both sides with the same number of elements: (6, 5), (2, 3, 5) → 6|2,3 and 5|5."""
+    """The smallest runs of axes on both sides with the same number of elements: (6, 5), (2, 3, 5) → 6|2,3 and 5|5.
+
+    Of sizes that are variables the largest values are compared: that tells on which side axes are missing.
+    """
     i = j = 0
     while i < len(shape) or j < len(below):
         own, theirs = list(range(i, min(i + 1, len(shape)))), list(range(j, min(j + 1, len(below))))
         i, j = i + len(own), j + len(theirs)
         while (a := prod(shape[k] for k in own)) != (b := prod(below[k] for k in theirs)):
-            if (a < b and i < len(shape)) or j >= len(below):
+            if (at_most(a) < at_most(b) and i < len(shape)) or j >= len(below):
                 own.append(i)
                 i += 1
             else:

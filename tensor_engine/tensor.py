@@ -19,7 +19,7 @@ from tensor_engine.from_data import node_from_data, scalar_node
 from tensor_engine.helpers import prod
 from tensor_engine.mixin import random
 from tensor_engine.mixin.inplace import InPlaceMixin
-from tensor_engine.mixin.movement import as_shape
+from tensor_engine.mixin.sizes import as_shape
 from tensor_engine.storage import (
     Storage,
     alive,
@@ -32,6 +32,7 @@ from tensor_engine.storage import (
 )
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.size import value_of
 from tensor_engine.uop.uop import UOp
 
 Data = Union[ConstType, list, tuple, bytes, np.ndarray, np.generic, Path, UOp, "Tensor", None]
@@ -202,13 +203,21 @@ class Tensor(InPlaceMixin):
             stored = stored.contiguous().realize()
         return buffer_of(stored.uop.base)
 
+    def _known_shape(self) -> tuple[Any, ...]:
+        """The shape in ints: what its variables are bound to."""
+        return tuple(map(value_of, self.shape))
+
     def data(self) -> memoryview:
         """The elements' bytes in row order: the memory itself, kept alive, where the host sees it, else a copy."""
-        return self._buffer().numpy().view(np.uint8).data if self.numel() else memoryview(b"")
+        count = value_of(self.numel())
+        return self._buffer().numpy()[:count].view(np.uint8).data if count else memoryview(b"")
 
     def numpy(self) -> np.ndarray:
-        """The values as an array of their own. bfloat16, which numpy lacks, comes as float32."""
-        shape = self.shape
+        """The values as an array of their own. bfloat16, which numpy lacks, comes as float32.
+
+        A size that is a variable is what that is bound to.
+        """
+        shape = self._known_shape()
         if not prod(shape):
             return np.empty(shape, numpy_dtype(dtypes.float32 if self.dtype is dtypes.bfloat16 else self.dtype))
         values = self._buffer().array(shape)
@@ -216,7 +225,7 @@ class Tensor(InPlaceMixin):
 
     def item(self) -> ConstType:
         """The only element, as a Python number. Raises ValueError if there are more, or none."""
-        if prod(self.shape) != 1:
+        if prod(self._known_shape()) != 1:
             raise ValueError(f"item() needs one element, but shape {self.shape} has {self.numel()}")
         return self.numpy().item()
 
@@ -347,6 +356,8 @@ class Tensor(InPlaceMixin):
     def __len__(self) -> Any:
         if not self.shape:
             raise TypeError("a Tensor of shape () has no length")
+        if not isinstance(self.shape[0], int):
+            raise TypeError(f"the length of a Tensor of shape {self.shape} depends on a variable: use x.shape[0]")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:

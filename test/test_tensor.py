@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mixin.evaluate import evaluate
 
-from tensor_engine import Context, GlobalCounters, Tensor, Variable, dtypes
+from tensor_engine import Context, GlobalCounters, Tensor, dtypes
 from tensor_engine.engine.realize import buffer_of
 from tensor_engine.uop import provenance
 from tensor_engine.uop.uop import UOp
@@ -415,9 +415,3 @@ def test_one_element_is_a_python_number():
     assert float(Tensor([2.5])) == 2.5 and int(Tensor(7)) == 7
     with pytest.raises(ValueError, match="one element"):
         float(Tensor([1.0, 2.0]))
-
-
-def test_a_variable_is_no_size():
-    size = Variable("n", 1, 4).bind(3)
-    with pytest.raises(NotImplementedError, match="only an operand"):
-        Tensor([1.0, 2.0, 3.0, 4.0]).shrink(((0, size),))

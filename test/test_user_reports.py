@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from linear import BACKENDS
 
-from tensor_engine import GlobalCounters, Tensor, TinyJit, dtypes, tensor
+from tensor_engine import GlobalCounters, Tensor, TinyJit, Variable, dtypes, tensor
 from tensor_engine.dtype import DType
 from tensor_engine.engine import program
 from tensor_engine.engine.jit import JitError
@@ -291,6 +291,13 @@ def test_a_python_int_that_changes_is_not_frozen() -> None:
         f(Tensor([1.0]), 3)
     g = captured(lambda a, times: a * times, Tensor([1.0]), Tensor(2))
     assert [g(Tensor([1.0]), Tensor(times)).item() for times in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_a_symbolic_slice_of_growing_length_gives_growing_outputs() -> None:
+    f = TinyJit(lambda a, count: a[:count] * 2)
+    a, count = Tensor([1.0, 2.0, 3.0, 4.0, 5.0]).realize(), Variable("count", 1, 5)
+    kept = [f(a, count.bind(value)) for value in range(1, 6)]
+    assert [result.tolist() for result in kept] == [[2 * i for i in range(1, value + 1)] for value in range(1, 6)]
 
 
 def test_a_captured_function_that_is_fed_its_output() -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tensor_engine.engine.realize import attached, buffer_of, next_version
 from tensor_engine.storage import is_whole_buffer
 from tensor_engine.tensor import Tensor
 from tensor_engine.uop.op import Ops
+from tensor_engine.uop.size import nodes_in, without_values
 from tensor_engine.uop.uop import UOp
 
 
@@ -77,6 +78,21 @@ class Constant(Argument):
         )
 
 
+class Size(Argument):
+    """A size that depends on variables. Their values come with each call."""
+
+    def __init__(self, number: int, size: UOp):
+        super().__init__(number)
+        self.form = without_values(size)
+
+    def take(self, leaf: Any) -> None:
+        if not isinstance(leaf, UOp) or without_values(leaf) is not self.form:
+            raise JitError(
+                f"argument {self.number} was captured as {self.form!r:.80} and is {leaf!r:.80} now: only the values of"
+                " variables may differ; call reset()"
+            )
+
+
 class Looks(Argument):
     """A Tensor of which only the looks count: it has no elements."""
 
@@ -88,7 +104,8 @@ class Looks(Argument):
         if not isinstance(leaf, Tensor):
             raise self.refuse(type(leaf).__name__)
         node = leaf.uop
-        if node.shape != self.shape or node.dtype is not self.dtype or (node.device or leaf.device) != self.device:
+        same_shape = node.shape == self.shape or without_values(node.shape) == self.shape
+        if not same_shape or node.dtype is not self.dtype or (node.device or leaf.device) != self.device:
             raise self.refuse(looks_of(leaf))
 
     def refuse(self, found: object) -> JitError:
@@ -98,8 +115,17 @@ class Looks(Argument):
 
 
 def looks_of(tensor: Tensor) -> tuple[tuple[Any, ...], DType, str]:
-    """What the tensor looks like from outside."""
-    return tensor.shape, tensor.dtype, tensor.device
+    """What the tensor looks like from outside, whatever the variables in its shape are bound to."""
+    return without_values(tensor.shape), tensor.dtype, tensor.device
+
+
+def sizes_in(leaves: Iterable[Any]) -> Iterator[UOp]:
+    """The sizes that depend on variables: those among the arguments, and those in the shapes of Tensors."""
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            yield from nodes_in(leaf.uop.shape)
+        elif isinstance(leaf, UOp):
+            yield leaf
 
 
 class Input(Looks):

@@ -21,9 +21,11 @@ from tensor_engine.engine.arguments import (
     JitError,
     Looks,
     Nesting,
+    Size,
     in_memory,
     is_input,
     memory_of,
+    sizes_in,
 )  # fmt: skip
 from tensor_engine.engine.nesting import leaves_of, rebuild
 from tensor_engine.engine.realize import Launch
@@ -34,6 +36,7 @@ from tensor_engine.helpers import JIT
 from tensor_engine.mixin import random
 from tensor_engine.storage import tensors_in_scope
 from tensor_engine.tensor import Tensor
+from tensor_engine.uop.size import values_in
 from tensor_engine.uop.uop import UOp
 
 __all__ = ["JitError", "TinyJit"]
@@ -44,9 +47,10 @@ Result = TypeVar("Result")
 class TinyJit(Generic[Result]):
     """`fast = TinyJit(function)`, or a decorator. See the head of this file.
 
-    Inputs are the Tensors among the arguments. All other arguments are constants: the captured kernels have their
-    values inside, so calling with others raises JitError, as do Tensors of another shape, dtype or device. What the
-    function returns must be Tensors (in tuples, lists or dicts) or None. `reset()` forgets the capture.
+    Inputs are the Tensors among the arguments. Variables among them, and in the shapes of Tensors, may be bound to
+    another value in each call, and the results' shapes follow. All other arguments are constants: the captured kernels
+    have their values inside, so calling with others raises JitError, as do Tensors of another shape, dtype or device.
+    What the function returns must be Tensors (in tuples, lists or dicts) or None. `reset()` forgets the capture.
 
     A replay writes over what the function assigned to, without a look at tensors that are yet to be computed from the
     old values: realize those before.
@@ -74,7 +78,8 @@ class TinyJit(Generic[Result]):
         if self.captured is not None and JIT.value:
             return self.captured.run(args, kwargs)
         self.calls += 1
-        if self.calls < 2 or not JIT:
+        # a capture inside another one would copy its inputs unseen by that
+        if self.calls < 2 or not JIT or realize.observers.entries:
             result = self.function(*args, **kwargs)
             realize_all(result)
             return result
@@ -131,8 +136,9 @@ def capture(function: Callable[..., Result], args: Any, kwargs: Any) -> tuple[Ca
 
 def stand_in(tensor: Tensor) -> Tensor:
     """A tensor with the same value in new memory."""
-    source = memory_of(in_memory(tensor))
-    node = UOp.new_buffer(source.device, source.size, source.dtype)
+    own = in_memory(tensor)
+    source = memory_of(own)
+    node = UOp.new_buffer(source.device, own.uop.base.arg.size, source.dtype)
     copy = Buffer(source.device, source.size, source.dtype).copyin(source.as_memoryview())
     realize.attach(node, copy)
     return Tensor.from_uop(node.reshape(tensor.shape))
@@ -150,9 +156,12 @@ class Capture:
         used = dict.fromkeys(buffer for launch in launches for buffer in launch.buffers)
         self.written = {id(launch.buffers[0]) for launch in launches}
         self.results = Results(result, inputs, self.written, first_new)
-        self.replay = Replay(launches, [*inputs, *self.results.fresh])
         self.nesting = Nesting(args, kwargs)
-        self.arguments = self.describe(self.nesting.leaves(args, kwargs))
+        leaves = self.nesting.leaves(args, kwargs)
+        self.values = values_in(sizes_in(leaves))
+        self.variables = self.check_variables()
+        self.replay = Replay(launches, [*inputs, *self.results.fresh], self.values)
+        self.arguments = self.describe(leaves)
         self.inputs = [argument for argument in self.arguments if isinstance(argument, Input)]
         self.assigned = [argument for argument, memory in zip(self.inputs, inputs) if id(memory) in self.written]
         self.random_states = [buffer for buffer in used if buffer in random.states]
@@ -166,15 +175,28 @@ class Capture:
         for number, leaf in enumerate(leaves):
             if is_input(leaf):
                 arguments.append(Input(number, leaf, functools.partial(self.replay.place, next(places))))
+            elif isinstance(leaf, UOp):
+                arguments.append(Size(number, leaf))
             else:
                 arguments.append(Looks(number, leaf) if isinstance(leaf, Tensor) else Constant(number, leaf))
         return arguments
+
+    def check_variables(self) -> set[str]:
+        """The variables that kernels and results depend on. Raises JitError if calls could not give another value."""
+        kernels = [launch.kernel for launch in self.launches if launch.kernel is not None]
+        names = {*self.results.variables, *(name for kernel in kernels for name in kernel.variables)}
+        if hidden := sorted(names - self.values.keys()):
+            raise JitError(
+                f"the function uses the variable {hidden[0]!r}, whose value every replay would repeat; pass what bind()"
+                " gave as an argument"
+            )
+        return names
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """Replay with other arguments. Raises JitError for what it cannot honour."""
         with self.lock:  # what is in place belongs to one call
             leaves = self.take(args, kwargs)
-            if not self.result_memory.is_free():
+            if not self.results.fit(self.result_memory, self.values):
                 self.place_results()
             for state in self.random_states:
                 random.advance(state)
@@ -188,13 +210,16 @@ class Capture:
         leaves = self.nesting.leaves(args, kwargs)
         for argument, leaf in zip(self.arguments, leaves):
             argument.take(leaf)
+        if self.variables:
+            self.values = values_in(sizes_in(leaves))
+            self.replay.bind(self.values)
         if self.assigned and len({id(argument.memory) for argument in self.inputs}) < len(self.inputs):
             raise JitError("two arguments have the same memory, and the function assigns to one; pass a clone()")
         return leaves
 
     def place_results(self) -> None:
         """Put memory in place that no kept result is in."""
-        self.result_memory = self.results.memory()
+        self.result_memory = self.results.memory(self.values)
         for number, buffer in enumerate(self.result_memory.buffers, len(self.inputs)):
             self.replay.place(number, buffer)
 

@@ -14,6 +14,7 @@ from tensor_engine.schedule.memory import plan_memory
 from tensor_engine.schedule.schedule import create_schedule
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.size import Values, with_values
 from tensor_engine.uop.uop import UOp
 
 # the BUFFER behind each node that was realized; it lives as long as the node
@@ -68,7 +69,7 @@ def buffer_of(node: UOp) -> Buffer:
         raise ValueError(f"{base.op} has no memory of its own; realize it first")
     found = attached(base)
     if found is None:
-        found = Buffer(base.arg.device, base.arg.size, base.dtype)
+        found = Buffer(base.arg.device, base.arg.capacity, base.dtype)
         attach(base, found)
     return found
 
@@ -126,7 +127,7 @@ def run(roots: list[UOp]) -> None:
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
     for node, offset in plan.offsets.items():
-        attach(node, arenas[node.arg.device].view(node.arg.size, node.dtype, offset))
+        attach(node, arenas[node.arg.device].view(node.arg.capacity, node.dtype, offset))
     run_linear(schedule.linear, schedule.values)
     realized.update(versions)
     for root, result in zip(roots, results):
@@ -149,25 +150,26 @@ def view_of_result(root: UOp, tidy: UOp, memory: dict[UOp, UOp]) -> UOp:
     return moved_like(tidy, below, value)
 
 
-def moved_like(view: UOp, below: UOp, value: UOp) -> UOp:
-    """The movement operations from `below` up to `view`, on `value`."""
+def moved_like(view: UOp, below: UOp, value: UOp, values: Values | None = None) -> UOp:
+    """The movement operations from `below` up to `view`, on `value`; with these `values` of their variables."""
     moves: list[UOp] = []
     while view is not below:
         moves.append(view)
         view = view.src[0]
     for move in reversed(moves):
-        value = UOp(move.op, move.dtype, (value,), move.arg)
+        value = UOp(move.op, move.dtype, (value,), with_values(move.arg, values) if values else move.arg)
     return value
 
 
-def next_version(view: UOp) -> UOp:
-    """The same view of the same memory when it has another content.
+def next_version(view: UOp, values: Values | None = None) -> UOp:
+    """The same view of the same memory when it has another content; with these `values` of its variables.
 
     It is another BUFFER, so that what was computed from the old content isn't taken to be computed from the new.
     """
     base = view.base
-    after = attach(UOp.new_buffer(base.arg.device, base.arg.size, base.dtype), buffer_of(base))
-    return moved_like(view, base, after)
+    size = with_values(base.arg.size, values) if values else base.arg.size
+    after = attach(UOp.new_buffer(base.arg.device, size, base.dtype), buffer_of(base))
+    return moved_like(view, base, after, values)
 
 
 def run_linear(linear: UOp, values: dict[str, int]) -> None:
@@ -184,6 +186,9 @@ def prepare(step: UOp, values: dict[str, int]) -> Launch:
     if step.op is not Ops.KERNEL:
         return Launch(None, memory)
     kernel = get_kernel(step.arg, step.src[0].arg.device)
+    unbound = [name for name in kernel.variables if name not in values]
+    if unbound:
+        raise ValueError(f"the variable {unbound[0]!r} has no value: use what its bind(value) gives")
     return Launch(kernel, memory, tuple(values[name] for name in kernel.variables))
 
 

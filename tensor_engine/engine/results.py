@@ -15,6 +15,7 @@ from tensor_engine.engine.references import Census
 from tensor_engine.helpers import dedup
 from tensor_engine.tensor import Tensor
 from tensor_engine.uop.op import Ops
+from tensor_engine.uop.size import Values, nodes_in, values_in, with_values
 from tensor_engine.uop.uop import UOp
 
 # Memory for the results of so many calls is kept for later ones. A loop that drops or rebinds its result needs two.
@@ -28,25 +29,36 @@ class Output(NamedTuple):
     input_number: int | None = None
     fresh_number: int | None = None
 
-    def on(self, base: UOp) -> UOp:
-        """The same view of another BUFFER."""
-        return realize.moved_like(self.view, self.view.base, base)
+    def on(self, base: UOp, values: Values) -> UOp:
+        """The same view of another BUFFER, with these values of its variables."""
+        return realize.moved_like(self.view, self.view.base, base, values)
+
+    @property
+    def variables(self) -> set[str]:
+        """What its sizes depend on."""
+        args = [node.arg.size if node.op is Ops.BUFFER else node.arg for node in self.view.toposort()]
+        return {variable for arg in args for variable in values_in(nodes_in(arg))}
 
 
 class ResultMemory:
-    """Fresh memory for the results of one call, and the nodes that name the results in it."""
+    """Fresh memory for the results of one call, and the nodes that name the results in it.
 
-    def __init__(self, fresh: list[Buffer], outputs: list[Output]):
+    `values` are those of the variables that their sizes depend on.
+    """
+
+    def __init__(self, fresh: list[Buffer], outputs: list[Output], values: Values):
         self.buffers = [Buffer(buffer.device, buffer.size, buffer.dtype) for buffer in fresh]
-        self.nodes = nodes_in(self.buffers, outputs)
+        self.values = values
+        self.nodes = nodes_on(self.buffers, outputs, values)
         # True if nobody refers to the results, nor to anything that was made of them and is yet to be computed
         self.is_free = Census([*self.buffers, *nodes_below(self.nodes)]).unchanged
 
 
-def nodes_in(buffers: list[Buffer], outputs: list[Output]) -> list[UOp]:
+def nodes_on(buffers: list[Buffer], outputs: list[Output], values: Values) -> list[UOp]:
     """The nodes of those results that are in fresh memory."""
-    bases = [realize.attach(UOp.new_buffer(b.device, b.size, b.dtype), b) for b in buffers]
-    return [o.on(bases[o.fresh_number]) for o in outputs if o.fresh_number is not None]
+    sizes = {o.fresh_number: with_values(o.view.base.arg.size, values) for o in outputs if o.fresh_number is not None}
+    bases = [realize.attach(UOp.new_buffer(b.device, sizes[i], b.dtype), b) for i, b in enumerate(buffers)]
+    return [o.on(bases[o.fresh_number], values) for o in outputs if o.fresh_number is not None]
 
 
 def nodes_below(nodes: list[UOp]) -> list[UOp]:
@@ -63,6 +75,7 @@ class Results:
         self.inputs, self.written, self.first_new = inputs, written, first_new
         self.fresh: list[Buffer] = []
         self.outputs = [self._describe(leaf) for leaf in leaves_of(result) if leaf is not None]
+        self.variables = sorted(set[str]().union(*(output.variables for output in self.outputs)))
         self.arrange = arrangement(result)
         self.elsewhere = [(i, o) for i, o in enumerate(self.outputs) if o.fresh_number is None]
         self.kept: deque[ResultMemory] = deque(maxlen=KEPT)
@@ -89,24 +102,28 @@ class Results:
         self.fresh.append(buffer)
         return len(self.fresh) - 1
 
-    def memory(self) -> ResultMemory:
+    def fit(self, memory: ResultMemory, values: Values) -> bool:
+        """May the results of a call with these values go there?"""
+        return memory.is_free() and all(memory.values[name] == values[name] for name in self.variables)
+
+    def memory(self, values: Values) -> ResultMemory:
         """Memory for one call's results: that of an earlier call of which nobody has a result any more, or new."""
         for memory in self.kept:
-            if memory.is_free():
+            if self.fit(memory, values):
                 return memory
-        memory = ResultMemory(self.fresh, self.outputs)
+        memory = ResultMemory(self.fresh, self.outputs, {name: values[name] for name in self.variables})
         self.kept.append(memory)
         return memory
 
     def make(self, memory: ResultMemory, inputs: list[Input]) -> Any:
         """The Tensors that a call returns."""
-        nodes = self._with_elsewhere(memory.nodes, inputs) if self.elsewhere else memory.nodes
+        nodes = self._with_elsewhere(memory, inputs) if self.elsewhere else memory.nodes
         return self.arrange([Tensor.from_uop(node) for node in nodes])
 
-    def _with_elsewhere(self, nodes: list[UOp], inputs: list[Input]) -> list[UOp]:
-        nodes = list(nodes)
+    def _with_elsewhere(self, memory: ResultMemory, inputs: list[Input]) -> list[UOp]:
+        nodes = list(memory.nodes)
         for position, output in self.elsewhere:
-            nodes.insert(position, node_elsewhere(output, inputs))
+            nodes.insert(position, node_elsewhere(output, inputs, memory.values))
         return nodes
 
 
@@ -119,8 +136,10 @@ def arrangement(result: Any) -> Callable[[list[Tensor]], Any]:
     return lambda tensors: rebuild(form, lambda number: None if number is None else tensors[number])
 
 
-def node_elsewhere(output: Output, inputs: list[Input]) -> UOp:
+def node_elsewhere(output: Output, inputs: list[Input], values: Values) -> UOp:
     """The node of a result that is not in fresh memory. Other memory than inputs may have another content now."""
     if output.input_number is not None:
-        return output.on(inputs[output.input_number].node.base)  # type: ignore[union-attr]
-    return realize.next_version(output.view) if output.view.base.op is Ops.BUFFER else output.view
+        return output.on(inputs[output.input_number].node.base, values)  # type: ignore[union-attr]
+    if output.view.base.op is Ops.BUFFER:
+        return realize.next_version(output.view, values)
+    return output.on(output.view.base, values) if values else output.view

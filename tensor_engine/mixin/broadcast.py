@@ -62,9 +62,19 @@ class BroadcastMixin(TypesMixin):
         a, b = (x, self) if reverse else (self, x)
         if a.dtype is b.dtype and a.shape == b.shape:
             return a, b
+        if b.dtype.kind == "x":
+            return a._meet_size(b)
+        if a.dtype.kind == "x":
+            return b._meet_size(a)[::-1]
         dtype = least_upper_dtype(a.dtype.scalar(), b.dtype.scalar())
         shape = broadcast_shape(a.shape, b.shape)
         return a.cast(dtype).broadcast_to(shape), b.cast(dtype).broadcast_to(shape)
+
+    def _meet_size(self, size: Any) -> tuple[Self, Self]:
+        """This and a size that depends on variables, which is weak as a Python number is."""
+        smallest, largest = size.uop.min_max
+        dtype = dtype_with_scalar(dtype_with_scalar(self.dtype, smallest), largest)
+        return self.cast(dtype), self.from_uop(size.uop.cast(dtype)).broadcast_to(self.shape)
 
     def broadcast_to(self, shape: tuple[Any, ...]) -> Self:
         """These values repeated along new axes in front and along axes of size 1, to fill `shape`."""

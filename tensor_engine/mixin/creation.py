@@ -6,7 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, DType, dtypes, to_dtype, wrap_int
-from tensor_engine.mixin.movement import MovementMixin, as_shape
+from tensor_engine.helpers import ceildiv
+from tensor_engine.mixin.movement import MovementMixin
+from tensor_engine.mixin.sizes import as_shape, is_symbolic, larger
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -68,12 +70,22 @@ class CreationMixin(MovementMixin):
             start, stop = 0, start
         if step == 0:
             raise ValueError("arange needs a step that is not 0")
+        if is_symbolic(start) or is_symbolic(stop):
+            return cls._symbolic_arange(start, stop, step, dtype, device)
         count = max(math.ceil((stop - start) / step), 0)
         if all(isinstance(n, int) for n in (start, stop, step)):
             return cls._whole_numbers(int(start), int(step), count, dtype, device)
         own = to_dtype(dtype or dtypes.default_float)
         numbers = cls._counting_on(device, count).cast(own if own.kind == "f" else dtypes.default_float)
         return (numbers * step + start).cast(own)
+
+    @classmethod
+    def _symbolic_arange(cls, start: Any, stop: Any, step: Any, dtype: Any, device: str | None) -> Self:
+        """`arange` where a bound depends on variables."""
+        if not isinstance(step, int):
+            raise TypeError(f"arange by {step!r} with a bound that is a variable: the step must be an int")
+        count = larger(ceildiv(stop - start, step), 0)
+        return (cls._counting_on(device, count) * step + start).cast(to_dtype(dtype or dtypes.default_int))
 
     @classmethod
     def _whole_numbers(

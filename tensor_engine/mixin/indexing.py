@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Any
 from tensor_engine.dtype import ConstType, dtypes
 from tensor_engine.helpers import ceildiv
 from tensor_engine.mixin.broadcast import broadcast_shape
+from tensor_engine.mixin.sizes import (
+    as_whole,
+    certain,
+    is_symbolic,
+    larger,
+    smaller,
+)
 from tensor_engine.mixin.window import WindowMixin
 from tensor_engine.uop.op import Ops
 
@@ -40,11 +47,11 @@ class IndexingMixin(WindowMixin):
                 value = value.unsqueeze(axis)
             elif isinstance(pick, slice):
                 value = value._slice(axis, pick)
-            elif isinstance(pick, int):
+            elif is_place(pick):
                 value = value._part(axis, *value._one_place(axis, pick)).squeeze(axis)
                 continue
             axis += 1
-        computed: list[Any] = [pick for pick in picks if isinstance(pick, IndexingMixin)]
+        computed: list[Any] = [pick for pick in picks if is_computed(pick)]
         return value._pick(computed_axes(picks), computed, adjacent(picks)) if computed else value
 
     def _complete(self, indices: Any) -> list[Any]:
@@ -74,7 +81,7 @@ class IndexingMixin(WindowMixin):
         """An index of a kind that `__getitem__` knows."""
         if pick is None or pick is Ellipsis or isinstance(pick, slice):
             return pick
-        if isinstance(pick, int) and not isinstance(pick, bool):
+        if is_place(pick) and not isinstance(pick, bool):
             return pick
         if hasattr(pick, "__index__") and not isinstance(pick, (bool, IndexingMixin)) and getattr(pick, "ndim", 0) == 0:
             return pick.__index__()
@@ -93,15 +100,18 @@ class IndexingMixin(WindowMixin):
         is_empty_list = 0 in value.shape and value.dtype.kind == "f"
         return value.cast(dtypes.int32) if is_empty_list else value
 
-    def _one_place(self, axis: int, place: int) -> tuple[int, int]:
+    def _one_place(self, axis: int, place: Any) -> tuple[Any, Any]:
         """(place, place + 1), counted from the front."""
         size = self.shape[axis]
-        if not -size <= place < size:
+        first = place if certain(place >= 0) else size + place
+        if not (certain(first >= 0) and certain(first < size)):
             raise IndexError(f"index {place} is out of range for axis {axis} of shape {self.shape}")
-        return place % size, place % size + 1
+        return first, first + 1
 
     def _slice(self, axis: int, pick: slice) -> Self:
         """The places of a Python slice."""
+        if is_symbolic(self.shape[axis]) or is_symbolic(pick.start) or is_symbolic(pick.stop):
+            return self._symbolic_slice(axis, pick)
         start, stop, step = pick.indices(self.shape[axis])
         count = len(range(start, stop, step))
         if count == 0:
@@ -111,6 +121,33 @@ class IndexingMixin(WindowMixin):
         if step < 0:
             part = part.flip(axis)
         return part._every(axis, abs(step))
+
+    def _symbolic_slice(self, axis: int, pick: slice) -> Self:
+        """A slice where a bound, or the size of the axis, depends on variables."""
+        step = 1 if pick.step is None else as_whole(pick.step)
+        if step < 0 and (pick.start, pick.stop) == (None, None):
+            return self.flip(axis)._every(axis, -step)
+        if step < 1:
+            raise IndexError(f"a slice by {step} can't have bounds on an axis of variable size: use x[start:stop].flip")
+        return self._part(axis, *self._bounds(axis, pick))._every(axis, step)
+
+    def _bounds(self, axis: int, pick: slice) -> tuple[Any, Any]:
+        """Where a slice starts and stops; no earlier than it starts."""
+        start = 0 if pick.start is None else self._bound(axis, pick.start)
+        stop = self.shape[axis] if pick.stop is None else self._bound(axis, pick.stop)
+        return start, larger(start, stop)
+
+    def _bound(self, axis: int, bound: Any) -> Any:
+        """A bound of a slice counted from the front, cut to the axis as Python does."""
+        size = self.shape[axis]
+        if certain(bound < 0):
+            return larger(as_whole(size + bound), 0)
+        if not certain(bound >= 0):
+            raise IndexError(
+                f"the bound {bound!r} of a slice goes from {bound.vmin} to {bound.vmax}: from which end it counts would"
+                " change; give its variable another range"
+            )
+        return smaller(bound, size)
 
     def _every(self, axis: int, step: int) -> Self:
         """Each `step`-th place of an axis, from the first."""
@@ -233,10 +270,20 @@ def axes_taken(pick: Any) -> int:
     return pick.ndim if isinstance(pick, IndexingMixin) and pick.dtype.kind == "b" else 1
 
 
+def is_place(pick: Any) -> bool:
+    """True for one place of an axis: an int, or what depends on variables."""
+    return isinstance(pick, int) or is_symbolic(pick)
+
+
+def is_computed(pick: Any) -> bool:
+    """True for places that are values of a tensor."""
+    return isinstance(pick, IndexingMixin) and not is_symbolic(pick)
+
+
 def computed_axes(picks: list[Any]) -> list[int]:
-    """The axes of the computed indices, once None, slices and ints have been applied."""
-    kept = [pick for pick in picks if not isinstance(pick, int)]
-    return [axis for axis, pick in enumerate(kept) if isinstance(pick, IndexingMixin)]
+    """The axes of the computed indices, once None, slices and single places have been applied."""
+    kept = [pick for pick in picks if not is_place(pick)]
+    return [axis for axis, pick in enumerate(kept) if is_computed(pick)]
 
 
 def adjacent(picks: list[Any]) -> bool:

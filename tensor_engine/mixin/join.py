@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tensor_engine.dtype import least_upper_dtype
 from tensor_engine.helpers import ceildiv
 from tensor_engine.mixin.creation import CreationMixin
-from tensor_engine.mixin.movement import as_sequence
+from tensor_engine.mixin.sizes import as_sequence, fixed, is_symbolic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -64,7 +64,8 @@ class JoinMixin(CreationMixin):
         """Parts of the given sizes, or all of one size, the last one smaller where it must be."""
         axis = self.resolve_axis(dim)
         length = self.shape[axis]
-        if isinstance(sizes, int):
+        if isinstance(sizes, int) or is_symbolic(sizes):
+            sizes, length = fixed(sizes, "split into equal parts"), fixed(length, "split into equal parts")
             sizes = [min(sizes, length - start) for start in range(0, max(length, 1), max(sizes, 1))]
         if sum(sizes) != length:
             raise ValueError(f"split sizes {list(sizes)} don't add up to axis {axis} of shape {self.shape}")

@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.helpers import inverse_permutation, prod
 from tensor_engine.mixin.rearrange import rearrange
+from tensor_engine.mixin.sizes import (
+    as_sequence,
+    as_whole,
+    certain,
+    check_sizes,
+)
 from tensor_engine.mixin.transcendental import TranscendentalMixin
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def as_sequence(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Whole numbers given one by one, or as one tuple or list. Raises TypeError for what is none."""
-    return tuple(map(as_whole, args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args))
-
-
-def as_whole(number: Any) -> Any:
-    """An int as Python's own; None, and a node for a size that is a variable, as they are."""
-    if type(number) is int or number is None or getattr(number, "uop", None) is number:
-        return number
-    try:
-        return operator.index(number)
-    except TypeError:
-        raise TypeError(f"sizes and axes are whole numbers, not {number!r:.80}") from None
-
-
-def as_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The sizes of something new. Raises TypeError or ValueError for what is no size."""
-    shape = as_sequence(args)
-    check_sizes(shape)
-    return shape
-
-
-def check_sizes(shape: tuple[Any, ...]) -> None:
-    """Raise ValueError for a negative size, or none; NotImplementedError for a variable."""
-    if any(hasattr(size, "op") for size in shape):
-        raise NotImplementedError("a variable cannot be a size yet, only an operand: use its bound value, an int")
-    if any(size is None or (type(size) is int and size < 0) for size in shape):
-        raise ValueError(f"a shape has sizes that are not negative, not {shape}")
 
 
 class MovementMixin(TranscendentalMixin):
@@ -59,16 +34,22 @@ class MovementMixin(TranscendentalMixin):
         if -1 in new:
             new = self._infer(new)
         check_sizes(new)
-        if all(type(size) is int for size in new + self.shape) and prod(new) != prod(self.shape):
+        if prod(new) != prod(self.shape):
             raise ValueError(f"can't reshape {self.shape} to {sizes}: {prod(self.shape)} elements are not {prod(new)}")
         return self if new == self.shape else self.movement(Ops.RESHAPE, new)
 
     def _infer(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
-        """`shape` with its -1 replaced."""
-        known = prod(size for size in shape if size != -1)
-        if shape.count(-1) > 1 or known == 0 or self.numel() % known != 0:
+        """`shape` with its -1 replaced. Sizes that stay are left out first: not all variables can be divided by."""
+        rest, known = list(self.shape), 1
+        for size in shape:
+            if size in rest:
+                rest.remove(size)
+            elif size != -1:
+                known = known * size
+        total = prod(rest)
+        if shape.count(-1) > 1 or 0 in shape or as_whole(total % known) != 0:
             raise ValueError(f"can't reshape {self.shape} to {shape}: no size for -1 fits")
-        return tuple(self.numel() // known if size == -1 else size for size in shape)
+        return tuple(as_whole(total // known) if size == -1 else size for size in shape)
 
     def permute(self, *order: Any) -> Self:
         """The axes in another order."""
@@ -94,18 +75,17 @@ class MovementMixin(TranscendentalMixin):
         """The elements from start to stop, an axis a pair; None keeps an axis whole."""
         if len(arg) != self.ndim:
             raise ValueError(f"shrink needs a pair or None for each axis of shape {self.shape}, got {arg}")
-        bounds = tuple((0, size) if pair is None else tuple(pair) for size, pair in zip(self.shape, arg))
+        bounds = tuple((0, size) if pair is None else as_sequence(pair) for size, pair in zip(self.shape, arg))
         if bounds == tuple((0, size) for size in self.shape):
             return self
         for (start, stop), size in zip(bounds, self.shape):
-            check_sizes((start, stop))
-            if all(type(n) is int for n in (start, stop, size)) and not 0 <= start <= stop <= size:
+            if not (certain(start >= 0) and certain(start <= stop) and certain(stop <= size)):
                 raise ValueError(f"can't shrink shape {self.shape} to {arg}: ({start}, {stop}) is not inside {size}")
         return self.movement(Ops.SHRINK, bounds)
 
     def pad_zeros(self, pads: Sequence[tuple[Any, Any]]) -> Self:
         """Zeros before and after, an axis a pair of counts that are not negative."""
-        arg = tuple((before, after) for before, after in pads)
+        arg = tuple((as_whole(before), as_whole(after)) for before, after in pads)
         return self if all(pair == (0, 0) for pair in arg) else self.movement(Ops.PAD, arg)
 
     def flip(self, *axes: Any) -> Self:
@@ -124,7 +104,7 @@ class MovementMixin(TranscendentalMixin):
         """
         axis, along = self.resolve_axis(axis), self.resolve_axis(along)
         reach = step * (self.shape[along] - 1)
-        if axis == along or step < 0 or reach >= self.shape[axis]:
+        if axis == along or step < 0 or not certain(reach < self.shape[axis]):
             raise ValueError(f"can't shear axis {axis} of shape {self.shape} by {step} along axis {along}")
         return self if reach == 0 else self.movement(Ops.SHEAR, (axis, along, step))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensor_engine.dtype import ConstType, dtypes
-from tensor_engine.mixin.movement import as_sequence
 from tensor_engine.mixin.regroup import RegroupMixin
+from tensor_engine.mixin.sizes import as_sequence, larger
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,8 +29,8 @@ class PaddingMixin(RegroupMixin):
         Raises ValueError for counts that don't fit the axes, and for what the mode can't give.
         """
         pads = self._pads_per_axis(padding)
-        cut = self.shrink([(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, pads)])
-        pads = [(max(a, 0), max(b, 0)) for a, b in pads]
+        cut = self.shrink([(larger(-a, 0), size - larger(-b, 0)) for size, (a, b) in zip(self.shape, pads)])
+        pads = [(larger(a, 0), larger(b, 0)) for a, b in pads]
         if mode == "constant":
             return cut._pad_value(pads, value)
         if mode not in ENDS:
@@ -48,7 +48,7 @@ class PaddingMixin(RegroupMixin):
 
     def _pads_per_axis(self, padding: Sequence[Any]) -> Pads:
         """Either form of padding as a pair for each axis."""
-        if all(isinstance(p, int) for p in padding) and padding:
+        if padding and not any(p is None or isinstance(p, (tuple, list)) for p in padding):
             if len(padding) % 2 or len(padding) > 2 * self.ndim:
                 raise ValueError(f"pad needs pairs of counts for at most {self.ndim} axes, got {tuple(padding)}")
             pairs = list(zip(padding[::2], padding[1::2]))[::-1]

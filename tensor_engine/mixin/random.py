@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_engine.dtype import DType, dtypes, to_dtype
-from tensor_engine.helpers import TRAINING, prod
+from tensor_engine.helpers import TRAINING, at_most, prod
 from tensor_engine.mixin.mode import ModeMixin
-from tensor_engine.mixin.movement import as_shape
+from tensor_engine.mixin.sizes import as_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,7 +77,7 @@ class RandomMixin(ModeMixin):
     def _random_bits(cls, shape: tuple[int, ...], device: str | None) -> Any:
         """64 random bits an element."""
         count = prod(shape)
-        key, first = cls._random_state(count, device).split(1)
+        key, first = cls._random_state(at_most(count), device).split(1)
         counter = cls.counting(count, dtypes.int64).cast(dtypes.uint64) + first
         return counter.threefry(key).reshape(shape)
 

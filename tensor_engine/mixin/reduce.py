@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensor_engine.dtype import ConstType, DType, dtypes, sum_acc_dtype, to_dtype
 from tensor_engine.helpers import prod
 from tensor_engine.mixin.padding import PaddingMixin
+from tensor_engine.mixin.sizes import larger
 from tensor_engine.uop.op import Ops, identity_element
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class ReduceMixin(PaddingMixin):
         x = self.to_float()
         wide = x.cast(sum_acc_dtype(x.dtype))
         squares = (wide - wide.mean(axis, keepdim=True)).square().sum(axis, keepdim)
-        return (squares / max(self._count(axis) - correction, 0)).cast(x.dtype)
+        return (squares / larger(self._count(axis) - correction, 0)).cast(x.dtype)
 
     def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Self:
         """The standard deviation: the square root of `var`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tensor_engine.dtype import ConstType, DType, dtypes, sum_acc_dtype
 from tensor_engine.helpers import ceildiv
 from tensor_engine.mixin.reduce import ReduceMixin
+from tensor_engine.mixin.sizes import certain
 from tensor_engine.uop.op import Ops, identity_element
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class ScanMixin(ReduceMixin):
     def _scan_last(self, how: Scan) -> Self:
         """A scan along the last axis: direct where it is short, else chunk by chunk and then over the chunks."""
         length = self.shape[-1]
-        if length <= LONGEST_DIRECT_SCAN:
+        if certain(length <= LONGEST_DIRECT_SCAN):
             return self._scan_directly(how, inclusive=True)
         chunks = ceildiv(length, SCAN_CHUNK)
         rest = [(0, 0)] * (self.ndim - 1) + [(0, chunks * SCAN_CHUNK - length)]
@@ -99,7 +100,7 @@ class ScanMixin(ReduceMixin):
         return whole._part(self.ndim - 1, 0, length)
 
     def _exclusive_scan(self, how: Scan) -> Self:
-        if self.shape[-1] <= LONGEST_DIRECT_SCAN:
+        if certain(self.shape[-1] <= LONGEST_DIRECT_SCAN):
             return self._scan_directly(how, inclusive=False)
         scanned = self._scan_last(how)
         first = self.const_like(how.identity)._part(self.ndim - 1, 0, 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.helpers import ceildiv
 from tensor_engine.mixin.pool import PoolMixin
+from tensor_engine.mixin.sizes import certain, is_symbolic
 from tensor_engine.uop.op import Ops
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SortingMixin(PoolMixin):
         Raises ValueError if the axis has fewer than k.
         """
         axis = self.resolve_axis(dim)
-        if not self.ndim or not 0 <= k <= self.shape[axis]:
+        if not self.ndim or not (certain(k >= 0) and certain(k <= self.shape[axis])):
             raise ValueError(f"topk({k}) is out of range for axis {axis} of shape {self.shape}")
         row = self.transpose(axis, -1)
         places = row._order(largest, k)
@@ -70,6 +71,8 @@ class SortingMixin(PoolMixin):
         length = keys.shape[-1]
         if 0 in keys.shape or k == 0:
             return keys._part(keys.ndim - 1, 0, k).cast(dtypes.int32)
+        if is_symbolic(length) or is_symbolic(k):  # only counting takes the same steps whatever the length is
+            return keys._first_by_counting(k)
         chunk = max(SMALLEST_CHUNK, 1 << (2 * k - 1).bit_length())
         if length >= 2 * chunk:
             return keys._first_by_rounds(k, chunk)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tensor_engine.dtype import DType
 from tensor_engine.helpers import ceildiv, flatten, make_tuple
 from tensor_engine.mixin.loss import LossMixin
+from tensor_engine.mixin.sizes import as_whole, certain, smaller
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +31,7 @@ class Axis(NamedTuple):
     @property
     def places(self) -> int:
         """How many windows fit."""
-        return (self.size - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
+        return as_whole((self.size - self.dilation * (self.kernel - 1) - 1) // self.stride + 1)
 
     @property
     def block(self) -> int:
@@ -79,7 +80,7 @@ class WindowMixin(LossMixin):
         first = self.ndim - count
         axes = [Axis(*axis) for axis in zip(self.shape[first:], kernel, strides, dilations)]
         for number, axis in enumerate(axes, first):
-            if axis.places < 1:
+            if not certain(axis.places >= 1):
                 raise ValueError(
                     f"no window of {axis.kernel} elements, {axis.dilation} apart, fits axis {number} of shape"
                     f" {self.shape}"
@@ -94,7 +95,7 @@ class WindowMixin(LossMixin):
         """Each last axis as (block, place in the block), cut, or filled up with zeros that nobody reads."""
         before = self.shape[: self.ndim - len(axes)]
         shape = (*before, *[axis.blocks * axis.block for axis in axes])
-        cut = self.shrink([(0, min(own, size)) for own, size in zip(self.shape, shape)])
+        cut = self.shrink([(0, smaller(own, size)) for own, size in zip(self.shape, shape)])
         fitted = cut.pad_zeros([(0, size - own) for own, size in zip(cut.shape, shape)])
         blocks = fitted.reshape(*before, *[size for axis in axes for size in (axis.blocks, axis.block)])
         # windows that overlap, in steps: their gradient is a sum for each place in the block, not for each element

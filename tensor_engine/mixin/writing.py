@@ -9,10 +9,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tensor_engine.dtype import DType, dtypes
 from tensor_engine.helpers import prod
 from tensor_engine.mixin.broadcast import broadcast_shape
-from tensor_engine.mixin.indexing import IndexingMixin, adjacent, computed_axes
+from tensor_engine.mixin.indexing import (
+    IndexingMixin,
+    adjacent,
+    computed_axes,
+    is_computed,
+    is_place,
+)
+from tensor_engine.mixin.sizes import as_whole, is_symbolic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class Line(NamedTuple):
+    """Places of an axis in a row: like a range, but its ends may depend on variables."""
+
+    start: Any
+    count: Any
+    step: int
 
 
 class WritingMixin(IndexingMixin):
@@ -37,14 +52,14 @@ class WritingMixin(IndexingMixin):
         axes = computed_axes(picks)
         if not axes:
             return self._written_to_slices(picks, value)
-        basic = tuple(slice(None) if isinstance(pick, IndexingMixin) else pick for pick in picks)
-        places: list[Any] = [pick for pick in picks if isinstance(pick, IndexingMixin)]
+        basic = tuple(slice(None) if is_computed(pick) else pick for pick in picks)
+        places: list[Any] = [pick for pick in picks if is_computed(pick)]
         return self.written(basic, self[basic]._written_at(axes, places, value, adjacent(picks)))
 
     def _leading_mask(self, indices: Any) -> Self | None:
         """The mask, if one of the first axes is all that `indices` are."""
         pick = indices[0] if isinstance(indices, tuple) and len(indices) == 1 else indices
-        if isinstance(pick, (tuple, int, slice)) or pick is None or pick is Ellipsis:
+        if isinstance(pick, (tuple, slice)) or is_place(pick) or pick is None or pick is Ellipsis:
             return None
         index = self._as_index(pick)
         fits = isinstance(index, IndexingMixin) and index.dtype.kind == "b" and self.shape[: index.ndim] == index.shape
@@ -57,21 +72,32 @@ class WritingMixin(IndexingMixin):
         if 0 in shape:
             return self
         picks = [pick for pick in picks if pick is not None]
-        places = [
-            range(size)[pick] if isinstance(pick, slice) else range(size)[pick % size :][:1]
-            for pick, size in zip(picks, self.shape)
-        ]
+        places = [self._line(axis, pick) for axis, pick in enumerate(picks)]
         inside = value.const_like(True, dtypes.bool)
         return inside._placed_in(self.shape, places).where(value._placed_in(self.shape, places), self)
 
-    def _placed_in(self, shape: tuple[int, ...], places: list[range]) -> Self:
+    def _line(self, axis: int, pick: Any) -> Line:
+        """Where one place or a slice points to."""
+        size = self.shape[axis]
+        if is_place(pick):
+            return Line(self._one_place(axis, pick)[0], 1, 1)
+        if is_symbolic(size) or is_symbolic(pick.start) or is_symbolic(pick.stop):
+            if pick.step not in (None, 1):
+                raise IndexError(f"a slice by {pick.step} whose bounds depend on variables can't be written to")
+            start, stop = self._bounds(axis, pick)
+            return Line(start, as_whole(stop - start), 1)
+        line = range(size)[pick]
+        return Line(line.start, len(line), line.step)
+
+    def _placed_in(self, shape: tuple[Any, ...], places: list[Line]) -> Self:
         """These elements at the given places of each axis, zeros elsewhere."""
-        value = self.reshape([len(line) for line in places])
+        value = self.reshape([line.count for line in places])
         for axis, (line, size) in enumerate(zip(places, shape)):
+            first = line.start
             if line.step < 0:
-                value, line = value.flip(axis), line[::-1]
-            value = value._spread_axis(axis, line.step)
-            value = value._placed(axis, line.start, size - line.start - value.shape[axis])
+                value, first = value.flip(axis), first + (line.count - 1) * line.step
+            value = value._spread_axis(axis, abs(line.step))
+            value = value._placed(axis, first, size - first - value.shape[axis])
         return value
 
     def _written_at(self, axes: list[int], indices: list[Self], value: Self, is_adjacent: bool) -> Self:

@@ -90,4 +90,4 @@ def _assign(
 
 def size_in_arena(buffer: UOp) -> int:
     """The bytes that a buffer takes, rounded up to whole cache lines."""
-    return round_up(max(buffer.arg.size * buffer.dtype.itemsize, 1), ALIGNMENT)
+    return round_up(max(buffer.arg.capacity * buffer.dtype.itemsize, 1), ALIGNMENT)

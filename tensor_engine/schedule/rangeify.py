@@ -39,7 +39,8 @@ def both(first: UOp | None, second: UOp | None) -> UOp | None:
 
 def flat_index(index: Index, shape: tuple[sint, ...]) -> UOp:
     """The row-major position."""
-    return weighted_sum(zip(index, strides_for_shape(shape)))
+    strides = strides_for_shape(shape)
+    return weighted_sum([(i, s) if isinstance(s, int) else (simplify(i * s), 1) for i, s in zip(index, strides)])
 
 
 def unflatten_index(flat: UOp, shape: tuple[sint, ...]) -> Index:
@@ -127,7 +128,7 @@ class Rangeify:
         if node.op is Ops.ARANGE:
             return [], lambda _: index[0].cast(node.dtype)
         if node.op is Ops.BIND:
-            return [], lambda _: node.src[0]
+            return [], lambda _: node
         if node.op in GroupOp.ELEMENTWISE:
             needs = [Place(s, index, gate) for s in node.src]
             return needs, lambda values: UOp(node.op, node.dtype, tuple(values), node.arg)

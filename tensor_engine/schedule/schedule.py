@@ -14,6 +14,7 @@ from tensor_engine.schedule.stores import StoreChooser
 from tensor_engine.schedule.tidy import tidy_tensors
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.size import add_value
 from tensor_engine.uop.spec import check_tensor_graph
 from tensor_engine.uop.symbolic import simplify
 from tensor_engine.uop.uop import KernelInfo, UOp
@@ -54,7 +55,7 @@ def create_schedule(roots: list[UOp], realized: Mapping[UOp, UOp], default_devic
     roots = list(sink.src)
     stores = plan_stores(StoreChooser(roots).choose(), default_device)
     linear = UOp(Ops.LINEAR, src=tuple(step.operation for step in stores.steps))
-    return Schedule(linear, roots, stores.memory, bound_values(sink))
+    return Schedule(linear, roots, stores.memory, stores.values)
 
 
 def plan_stores(nodes: list[UOp], default_device: str, aside: frozenset[UOp] = frozenset()) -> Stores:
@@ -78,30 +79,20 @@ def plan_stores(nodes: list[UOp], default_device: str, aside: frozenset[UOp] = f
     return plan_stores(nodes, default_device, aside | waiting)
 
 
-def bound_values(sink: UOp) -> dict[str, int]:
-    """The values of the variables. Raises ValueError if one has two."""
-    values: dict[str, int] = {}
-    for node in sink.toposort():
-        if node.op is Ops.BIND:
-            name, value = node.src[0].arg[0], node.src[1].arg
-            if values.setdefault(name, value) != value:
-                raise ValueError(f"the variable {name!r} is bound to {values[name]} and to {value} in one computation")
-    return values
-
-
 # ---- a kernel a store -------------------------------------------------------------------------------------------
 
 
 class Stores:
     """Makes the steps that store one node after another; `memory` is where each of them then lies.
 
-    The values of the assignments in `aside` are stored elsewhere first.
+    The values of the assignments in `aside` are stored elsewhere first. `values` are those of the variables.
     """
 
     def __init__(self, default_device: str, aside: frozenset[UOp]):
         self.default_device, self.aside = default_device, aside
         self.memory: dict[UOp, UOp] = {}
         self.steps: list[Step] = []
+        self.values: dict[str, int] = {}
 
     def add(self, node: UOp) -> None:
         """Plan the store of `node`, whose stored operands were added before."""
@@ -126,7 +117,7 @@ class Stores:
         """A kernel that stores `value`, which is that of `node`, in new memory, in row order."""
         target = self.new_buffer(node)
         loops = kernel_loops(value, self.memory_of, lambda index: target.index(flat_index(index, node.shape)))
-        self.steps.append(kernel_step(node, loops, target))
+        self.steps.append(kernel_step(node, loops, target, self.values))
         return target
 
     def copy(self, node: UOp) -> None:
@@ -143,7 +134,7 @@ class Stores:
         if node in self.aside or reads_elsewhere(loops, target):
             aside = self.compute(value.contiguous(), value)
             loops = self.loops_into(target, view, aside.reshape(view.shape))
-        self.steps.append(kernel_step(node, loops, target))
+        self.steps.append(kernel_step(node, loops, target, self.values))
 
     def loops_into(self, target: UOp, view: UOp, value: UOp) -> UOp:
         return kernel_loops(value, self.memory_of, lambda index: target.index(address_in_view(view, index)))
@@ -164,11 +155,18 @@ def reads_elsewhere(loops: UOp, buffer: UOp) -> bool:
     return any(simplify(read.src[1]) is not simplify(written.src[1]) for read in reads)
 
 
-def kernel_step(node: UOp, loops: UOp, target: UOp) -> Step:
-    """A KERNEL: loops over PARAMs, which stand for the buffers in the order in which they are met."""
-    buffers = [target] + [n for n in loops.toposort() if n.op is Ops.BUFFER]
-    buffers = dedup(buffers)
-    params = {b: UOp(Ops.PARAM, b.dtype.ptr(b.arg.size), (), number) for number, b in enumerate(buffers)}
+def kernel_step(node: UOp, loops: UOp, target: UOp, values: dict[str, int]) -> Step:
+    """A KERNEL: loops over PARAMs, which stand for the buffers in the order in which they are met.
+
+    Variables are parameters, too: what they are bound to goes to `values`.
+    """
+    nodes = loops.toposort()
+    buffers = dedup([target] + [n for n in nodes if n.op is Ops.BUFFER])
+    params = {b: UOp(Ops.PARAM, b.dtype.ptr(b.arg.capacity), (), number) for number, b in enumerate(buffers)}
+    for variable in nodes:
+        if variable.op is Ops.BIND:
+            add_value(values, variable)
+            params[variable] = variable.src[0]
     ast = UOp.sink(loops.substitute(params), arg=KernelInfo())
     kernel = provenance.inherit(UOp(Ops.KERNEL, src=tuple(buffers), arg=ast), node)
     return Step(node, kernel, target, tuple(buffers[1:]))
@@ -177,7 +175,7 @@ def kernel_step(node: UOp, loops: UOp, target: UOp) -> Step:
 def call_step(node: UOp, memory: dict[UOp, UOp]) -> Step:
     """A kernel that was written by hand, on the memory of its operands; it writes the first."""
     buffers = tuple(memory.get(s, s.base) for s in node.src)
-    params = [UOp(Ops.PARAM, b.dtype.ptr(b.arg.size), (), number) for number, b in enumerate(buffers)]
+    params = [UOp(Ops.PARAM, b.dtype.ptr(b.arg.capacity), (), number) for number, b in enumerate(buffers)]
     ast = UOp.sink(node.arg(*params), arg=KernelInfo(options=()))
     return Step(node, UOp(Ops.KERNEL, src=buffers, arg=ast), buffers[0], buffers)
 

@@ -11,7 +11,7 @@ must be (asked for, copied, assigned), and when without a store some work would 
 """
 from __future__ import annotations
 
-from tensor_engine.helpers import prod
+from tensor_engine.helpers import at_most, prod
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
 
@@ -38,8 +38,8 @@ MAX_VIEWS = 8
 
 
 def nbytes(node: UOp) -> int:
-    """Bytes of the value."""
-    return prod(node.shape) * node.dtype.itemsize
+    """Bytes of the value, at most."""
+    return at_most(prod(node.shape)) * node.dtype.itemsize
 
 
 class StoreChooser:

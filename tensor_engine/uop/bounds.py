@@ -109,7 +109,7 @@ def _lanes(node: Any) -> Bounds:
 _RULES: dict[Ops, Any] = {
     Ops.RANGE: _range,
     Ops.DEFINE_VAR: lambda node: (node.arg[1], node.arg[2]),
-    Ops.BIND: lambda node: node.src[1].min_max,
+    Ops.BIND: lambda node: node.src[0].min_max,  # not the value: one kernel serves all of them
     Ops.ADD: lambda node: (node.src[0].vmin + node.src[1].vmin, node.src[0].vmax + node.src[1].vmax),
     Ops.SUB: lambda node: (node.src[0].vmin - node.src[1].vmax, node.src[0].vmax - node.src[1].vmin),
     Ops.MUL: lambda node: _corners(node, lambda x, y: x * y),

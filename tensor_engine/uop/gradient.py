@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 
 from tensor_engine.dtype import dtypes, sum_acc_dtype
+from tensor_engine.helpers import at_most
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.pad_early import pad_early
 from tensor_engine.uop.uop import UOp
@@ -84,7 +85,7 @@ def repeated(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
 def shrunk(ctx: UOp, ret: UOp, x: UOp) -> Gradients:
     """Zeros where something was left out; if that was less than half, around what the gradient is a product of."""
     pads = tuple((start, size - stop) for (start, stop), size in zip(ret.arg, x.shape))
-    return (pad_early(ctx, pads) if x.size < 2 * ctx.size else ctx.pad_zeros(pads),)
+    return (pad_early(ctx, pads) if at_most(x.size) < 2 * at_most(ctx.size) else ctx.pad_zeros(pads),)
 
 
 def sheared(ctx: UOp, ret: UOp) -> Gradients:

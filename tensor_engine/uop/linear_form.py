@@ -40,7 +40,7 @@ def weighted_sum(parts: Iterable[tuple[UOp, int]]) -> UOp:
     return rebuild(_recombine(linear_form(*parts)), dtypes.index)
 
 
-def _order(node: UOp) -> tuple[int, object, object]:
+def order(node: UOp) -> tuple[int, object, object]:
     """Loop counters first, by number; then the rest, by content, so that the order is the same in every process."""
     if node.op is Ops.RANGE:
         return 0, node.arg[0], b""
@@ -50,7 +50,7 @@ def _order(node: UOp) -> tuple[int, object, object]:
 def rebuild(form: LinearForm, dtype: DType) -> UOp:
     """The sum in its one canonical order."""
     total: UOp | None = None
-    for term in sorted(form.terms, key=_order):
+    for term in sorted(form.terms, key=order):
         part = _multiple(term, form.terms[term])
         total = part if total is None else UOp(Ops.ADD, dtype, (total, part))
     if total is None:

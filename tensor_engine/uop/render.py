@@ -33,9 +33,11 @@ def render_list(nodes: Iterable[UOp]) -> str:
 
 
 def render_graph(root: UOp) -> str:
-    """All nodes below `root`, operands first."""
+    """All nodes below `root`, operands first; a size that depends on variables as a formula."""
     if root.op in INLINE:
         return describe(root, {})
+    if is_formula(root):
+        return formula(root)
     return render_list(root.toposort())
 
 
@@ -69,3 +71,35 @@ def argument(arg: Any) -> str:
     if isinstance(arg, UOp):
         return f"<{len(arg.toposort())} nodes>"
     return arg.name if isinstance(arg, Ops) else str(arg)
+
+
+# ---- sizes ------------------------------------------------------------------------------------------------------
+
+OPERATORS = {Ops.ADD: "+", Ops.MUL: "*", Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<", Ops.CMPNE: "!="}
+FORMULA = {*OPERATORS, Ops.MAX, Ops.CONST, Ops.DEFINE_VAR, Ops.BIND}
+
+
+def is_formula(root: UOp) -> bool:
+    """True for arithmetic on variables and numbers."""
+    nodes = root.toposort()
+    return all(node.op in FORMULA for node in nodes) and any(node.op is Ops.DEFINE_VAR for node in nodes)
+
+
+def formula(node: UOp, outermost: bool = True) -> str:
+    """A size as one would write it; a bound variable with its value: `n=4`."""
+    if node.op is Ops.CONST:
+        return str(node.arg)
+    if node.op is Ops.DEFINE_VAR:
+        return f"Variable{node.arg}" if outermost else node.arg[0]
+    if node.op is Ops.BIND:
+        text = f"{node.src[0].arg[0]}={node.src[1].arg}"
+        return text if outermost else f"({text})"
+    if node.op is Ops.MAX:
+        return f"max({', '.join([formula(s, outermost=False) for s in node.src])})"
+    left, right = [formula(s, outermost=False) for s in node.src]
+    text = f"{left} {OPERATORS[node.op]} {right}"
+    if node.op is Ops.ADD and right.startswith("-"):
+        text = f"{left} - {right[1:]}"
+    elif node.op is Ops.MUL and right == "-1":
+        text = f"-{left}"
+    return text if outermost else f"({text})"

@@ -18,7 +18,7 @@ from tensor_engine.dtype import AddrSpace, PtrDType, dtypes, truncate
 from tensor_engine.helpers import prod
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 from tensor_engine.uop.render import describe
-from tensor_engine.uop.uop import UOp
+from tensor_engine.uop.uop import UOp, as_index
 from tensor_engine.uop.upat import UPat
 
 
@@ -107,20 +107,22 @@ def expands_ones(node: UOp) -> bool:
 
 
 def pads_outward(node: UOp) -> bool:
-    return len(node.arg) == node.src[0].ndim and all(before >= 0 and after >= 0 for before, after in node.arg)
+    counts = [as_index(count) for pair in node.arg for count in pair]
+    return len(node.arg) == node.src[0].ndim and all((count >= 0).vmin for count in counts)
 
 
 def shrinks_inside(node: UOp) -> bool:
     below = node.src[0].shape
+    bounds = [(as_index(start), as_index(stop), size) for (start, stop), size in zip(node.arg, below)]
     return len(node.arg) == len(below) and all(
-        isinstance(size, UOp) or 0 <= start <= stop <= size for (start, stop), size in zip(node.arg, below)
+        (start >= 0).vmin and (start <= stop).vmin and (stop <= size).vmin for start, stop, size in bounds
     )
 
 
 def shears_inside(node: UOp) -> bool:
     axis, along, step = node.arg
-    axes = range(node.src[0].ndim)
-    return axis in axes and along in axes and axis != along and step >= 0 and node.shape[axis] >= 1
+    axes, left = range(node.src[0].ndim), as_index(node.shape[axis])
+    return axis in axes and along in axes and axis != along and step >= 0 and bool((left >= 1).vmin)
 
 
 def reduces_axes(node: UOp) -> bool:
@@ -145,7 +147,7 @@ TENSOR = VALUES + [
     law(TENSOR_OPS - {Ops.COPY, Ops.SINK}, "has operands on one device", one_device),
     law(GroupOp.ELEMENTWISE, "has operands of one shape", same_shapes),
     law(KEEPS_TYPE, "keeps the type", lambda n: n.dtype is n.src[0].dtype),
-    law(Ops.BUFFER, "has no operands and at least no elements", lambda n: not n.src and n.arg.size >= 0),
+    law(Ops.BUFFER, "has no operands and at least no elements", lambda n: not n.src and n.arg.capacity >= 0),
     law(Ops.RESHAPE, "keeps the number of elements", lambda n: prod(n.arg) == prod(n.src[0].shape)),
     law(Ops.PERMUTE, "has each axis once", lambda n: sorted(n.arg) == list(range(n.src[0].ndim))),
     law(Ops.EXPAND, "repeats axes of size 1 only", expands_ones),

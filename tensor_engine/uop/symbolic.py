@@ -9,6 +9,7 @@ from tensor_engine.dtype import dtypes, truncate
 from tensor_engine.uop.fold import can_fold, fold_alu
 from tensor_engine.uop.linear_form import canonical_sum, fold_division, fold_less_than
 from tensor_engine.uop.op import GroupOp, Ops
+from tensor_engine.uop.product import canonical_product, fold_comparison, fold_division_by_product
 from tensor_engine.uop.rewrite import graph_rewrite
 from tensor_engine.uop.uop import UOp
 from tensor_engine.uop.upat import PatternMatcher, UPat
@@ -172,6 +173,15 @@ def runs_once(loop: UOp) -> bool:
     return loop.vmax == 0 and loop.src[0].vmin > 0
 
 
+def by_variable(node: UOp) -> bool:
+    return node.src[1].op is not Ops.CONST
+
+
+def compares_sizes(node: UOp) -> bool:
+    """With a limit that is a variable, or outside of loops, where a size is compared."""
+    return node.src[1].op is not Ops.CONST or not node.src[0].ranges
+
+
 index = UPat.var("x", dtypes.index)
 
 pm_index = PatternMatcher(
@@ -190,6 +200,11 @@ pm_index = PatternMatcher(
         (UPat(Ops.CMPLT, name="node", src=(index, c)), lambda node, x, c: fold_less_than(node)),
         (UPat(Ops.ADD, dtypes.index, name="node"), canonical_sum),
         ((index + y) * c, lambda x, y, c: x * c + y * c),
+        # … and of products of variables
+        (UPat(Ops.MUL, dtypes.index, name="node", where=by_variable), canonical_product),
+        (UPat({Ops.IDIV, Ops.MOD}, dtypes.index, name="node", where=by_variable), fold_division_by_product),
+        (UPat(Ops.CMPLT, name="node", src=(index, UPat()), where=compares_sizes),
+         lambda node, x: fold_comparison(node)),
     ]
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Union
 
 from tensor_engine.dtype import ConstType, DType, dtypes, truncate
-from tensor_engine.helpers import prod
+from tensor_engine.helpers import at_most, prod
 from tensor_engine.mixin import OpMixin
 from tensor_engine.uop.op import AxisType, GroupOp, Ops
 
@@ -22,7 +22,12 @@ class BufferArg(NamedTuple):
 
     number: int
     device: str
-    size: int
+    size: sint
+
+    @property
+    def capacity(self) -> int:
+        """How many elements there is room for: as many as a size that is a variable may become."""
+        return at_most(self.size)
 
 
 # numbers that no other node has; threads never draw the same one
@@ -226,6 +231,30 @@ class UOp(OpMixin, metaclass=UOpMeta):
         """A value that this never exceeds."""
         return self.min_max[1]
 
+    @property
+    def simplified(self) -> UOp:
+        """The index or condition in its simplest form: equal sizes are the same node."""
+        from tensor_engine.uop.symbolic import simplify
+
+        return simplify(self)
+
+    def __bool__(self) -> bool:
+        """False for a condition that never holds. Raises ValueError if that depends on variables' values."""
+        if self.dtype is not dtypes.bool or self.shape:
+            return True
+        low, high = self.min_max
+        if low != high:
+            raise ValueError(f"{self!r} holds for some values of its variables only, and so can't decide anything here")
+        return bool(low)
+
+    def __index__(self) -> int:
+        """A size that is known as an int. Raises TypeError for one that depends on variables."""
+        if self.op is Ops.CONST and self.dtype is dtypes.index:
+            return self.arg
+        raise TypeError(f"{self!r} is no int: its value may change while what is made of it here would not")
+
+    __int__ = __index__
+
     @derived
     def ranges(self) -> frozenset[UOp]:
         """The loops that this node runs in."""
@@ -243,6 +272,8 @@ class UOp(OpMixin, metaclass=UOpMeta):
     @derived
     def key(self) -> bytes:
         """A digest of the graph: equal in every process for equal graphs."""
+        if self.op is Ops.BIND:  # one kernel serves all values, so none may show in it
+            return self.src[0].key
         parts = (self.op.name, repr(self.dtype), repr(self.arg), *(s.key.hex() for s in self.src))
         return hashlib.blake2b("|".join(parts).encode(), digest_size=16).digest()
 
@@ -255,7 +286,9 @@ class UOp(OpMixin, metaclass=UOpMeta):
             dtype = operands[0].dtype
         elif op in GroupOp.COMPARE:
             dtype = dtypes.bool.vec(self.dtype.count)
-        return UOp(op, dtype, (self, *operands))
+        node = UOp(op, dtype, (self, *operands))
+        # sizes are simplified as they are made, so that equal ones are the same node; inside loops the passes do that
+        return node.simplified if self.dtype is dtypes.index and not node.ranges else node
 
     def cast(self, dtype: DType) -> UOp:
         """The value in another type."""
@@ -328,7 +361,7 @@ class UOp(OpMixin, metaclass=UOpMeta):
         return src[0] if len(src) == 1 else UOp(Ops.GROUP, dtypes.void, src)
 
     @staticmethod
-    def new_buffer(device: str, size: int, dtype: DType) -> UOp:
+    def new_buffer(device: str, size: sint, dtype: DType) -> UOp:
         """A BUFFER that no other node names."""
         return UOp(Ops.BUFFER, dtype, (), BufferArg(next(numbers), device, size))
 
@@ -349,6 +382,10 @@ class UOp(OpMixin, metaclass=UOpMeta):
         if not low <= value <= high:
             raise ValueError(f"the variable {name!r} goes from {low} to {high}; {value} is outside")
         return UOp(Ops.BIND, self.dtype, (self, UOp.const(self.dtype, value)))
+
+    def unbind(self, dim: int = 0) -> Any:
+        """A bound variable, and its value apart. Of anything else, as of a Tensor, the slices along an axis."""
+        return (self.src[0], self.src[1].arg) if self.op is Ops.BIND else super().unbind(dim)
 
     # ---- inside kernels
 
@@ -394,6 +431,11 @@ def as_index(value: sint) -> UOp:
     return UOp(Ops.CONST, dtypes.index, (), value) if isinstance(value, int) else value
 
 
+def as_size(value: sint) -> sint:
+    """An index as an int where it is a constant; else as it is."""
+    return value.arg if isinstance(value, UOp) and value.op is Ops.CONST else value
+
+
 _SHAPELESS = {Ops.SINK, Ops.DEVICE, Ops.KERNEL, Ops.LINEAR}
 
 
@@ -413,12 +455,12 @@ def _shape(node: UOp) -> tuple[sint, ...]:
     if op is Ops.PERMUTE:
         return tuple(below[i] for i in arg)
     if op is Ops.PAD:
-        return tuple(size + before + after for size, (before, after) in zip(below, arg))
+        return tuple([as_size(size + before + after) for size, (before, after) in zip(below, arg)])
     if op is Ops.SHRINK:
-        return tuple(stop - start for start, stop in arg)
+        return tuple([as_size(stop - start) for start, stop in arg])
     if op is Ops.SHEAR:
         axis, along, step = arg
-        return tuple(size - step * (below[along] - 1) if i == axis else size for i, size in enumerate(below))
+        return tuple([as_size(size - step * (below[along] - 1)) if i == axis else size for i, size in enumerate(below)])
     if op is Ops.REDUCE_AXIS:
         return tuple(1 if i in arg[1] else size for i, size in enumerate(below))
     return below

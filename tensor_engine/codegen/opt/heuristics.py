@@ -3,7 +3,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensor_engine.codegen.opt.options import INNERMOST, Option, apply_option
+from tensor_engine.codegen.opt.options import (
+    INNERMOST,
+    Option,
+    apply_option,
+    is_multiple,
+)
 from tensor_engine.codegen.vectorize import MAX_STRIDE
 from tensor_engine.helpers import prod
 from tensor_engine.renderer import Renderer
@@ -15,6 +20,8 @@ from tensor_engine.uop.uop import UOp
 SHORT_REDUCE = 16
 # One this long is worth lanes along any of its loops.
 LONG_REDUCE = 256
+# A loop whose length is a variable runs in lanes if it may become as long as this.
+LONG_VARIABLE = 32
 # So much code a loop body may become.
 MAX_BODY = 96
 # What a vector costs whose lanes are loaded alone, in contiguous vector loads.
@@ -61,7 +68,13 @@ def stride(address: UOp, loop: UOp) -> int | None:
 
 
 def size_of(loop: UOp) -> int:
-    return loop.src[0].arg if loop.src[0].op is Ops.CONST else 0
+    """The iterations that can be split among tiles: 1 of a loop whose length is a variable."""
+    return loop.src[0].arg if loop.src[0].op is Ops.CONST else 1
+
+
+def length(loop: UOp) -> int:
+    """The iterations, at most."""
+    return int(loop.vmax) + 1
 
 
 def choose_options(sink: UOp, renderer: Renderer) -> tuple[list[Option], UOp]:
@@ -126,7 +139,7 @@ def choose_lanes(nest: Nest, renderer: Renderer) -> Lanes | None:
 
 def iterations(address: UOp, nest: Nest) -> int:
     """How often a load is done for each element that is stored."""
-    return prod(size_of(loop) for loop in set(nest.reduces) & address.ranges)
+    return prod(length(loop) for loop in set(nest.reduces) & address.ranges)
 
 
 def lane_cost(address: UOp, loop: UOp) -> float:
@@ -142,10 +155,15 @@ def lane_cost(address: UOp, loop: UOp) -> float:
 
 
 def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
-    """As many lanes as a register holds of the type of the results, and as the loop has iterations."""
+    """As many lanes as a register holds of the type of the results, and as the loop has iterations.
+
+    A loop whose length is a variable gets all of them or none: how many iterations it has shows too late.
+    """
     results = [store_in(nest.end).src[1], *(n for n in nest.end.toposort() if n.op is Ops.REDUCE)]
     widest = max(n.dtype.itemsize for n in results)
     count = max(renderer.vector_bytes // max(widest, 4), 1)
+    if loop.src[0].op is not Ops.CONST:
+        return count if length(loop) >= LONG_VARIABLE else 1
     while count > size_of(loop):
         count //= 2
     return count
@@ -154,17 +172,15 @@ def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
 def can_reduce_in_lanes(nest: Nest, loop: UOp) -> bool:
     """A reduction runs in lanes if no other shares its loop, which is long enough to pay for combining them."""
     count = sum(1 for n in nest.end.toposort() if n.op is Ops.REDUCE and loop in n.src[1:])
-    return count == 1 and (size_of(loop) >= SHORT_REDUCE or prod(map(size_of, nest.reduces)) >= LONG_REDUCE)
+    return count == 1 and (length(loop) >= SHORT_REDUCE or prod(map(length, nest.reduces)) >= LONG_REDUCE)
 
 
 def cut_for_lanes(nest: Nest, lanes: Lanes | None) -> Option | None:
     """A loop that is no multiple of the lanes is cut: the largest multiple, and the rest."""
-    if lanes is None:
+    if lanes is None or is_multiple(lanes.loop, lanes.width):
         return None
-    size = size_of(lanes.loop)
-    if size % lanes.width == 0:
-        return None
-    return Option(AxisType.LOOP, lanes.loop.arg[0], size - size % lanes.width)
+    whole = lanes.width if lanes.loop.src[0].op is not Ops.CONST else size_of(lanes.loop) // lanes.width * lanes.width
+    return Option(AxisType.LOOP, lanes.loop.arg[0], whole)
 
 
 # ---- register tile ----------------------------------------------------------------------------------------------
@@ -223,7 +239,7 @@ class Tile:
 
     def is_small(self) -> bool:
         """So little work that the loops may stay as they are."""
-        return prod(size_of(loop) for loop in {*self.nest.loops, *self.nest.reduces}) < SMALL_NEST
+        return prod(length(loop) for loop in {*self.nest.loops, *self.nest.reduces}) < SMALL_NEST
 
     def remaining(self, loop: UOp) -> int:
         """The iterations of a loop that earlier options left."""
@@ -231,7 +247,7 @@ class Tile:
         for option in self.options:
             if option.axis == loop.arg[0] and option.amount != INNERMOST:
                 size //= option.amount
-        return size
+        return max(size, 1)
 
     def choose_register_tile(self, lanes: Lanes | None) -> None:
         """Several rows of results at once, so that what is loaded is used more than once; and two vectors a row."""
@@ -269,7 +285,7 @@ class Tile:
         if self.remaining(loop) == 1:
             return False
         small = [a for a in self.nest.loads if a.op is Ops.INDEX and stride(a, lanes) == 0 and stride(a, loop) != 0]
-        nbytes = sum(prod(size_of(r) for r in address.ranges) * address.dtype.itemsize for address in small)
+        nbytes = sum(prod(length(r) for r in address.ranges) * address.dtype.itemsize for address in small)
         return 0 < nbytes <= SMALL_OPERAND
 
     def choose_unroll(self, lanes: Lanes | None) -> None:
