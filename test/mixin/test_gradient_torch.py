@@ -20,13 +20,14 @@ few = settings(max_examples=4, derandomize=True, phases=[Phase.generate])
 
 
 def agree(ours, theirs, *arrays, rtol=1e-7, atol=1e-7):
-    """Assert that both functions have the same gradients for the same random weights of their results, and that these
-    gradients, weighted again, have the same gradients.
+    """Assert that both functions have the same values, the same gradients for the same random weights of their results,
+    and that these gradients, weighted again, have the same gradients.
     """
     mine = [Tensor(array) for array in arrays]
     others = [torch.tensor(array, requires_grad=True) for array in arrays]
     result, expected = ours(*mine), theirs(*others)
     assert result.shape == tuple(expected.shape)
+    np.testing.assert_allclose(evaluate(result.uop), expected.numpy(force=True), rtol=rtol, atol=atol)
     random = np.random.default_rng(0)
     weights, again = random.normal(size=result.shape), [random.normal(size=array.shape) for array in arrays]
     first = result.gradient(*mine, gradient=Tensor(weights))
