@@ -3,7 +3,7 @@
 hooks → types → broadcast → bits → elementwise → transcendental → movement → creation → join → regroup → padding →
 reduce → scan → activation → linear → loss → window → indexing → writing → pool → sorting → decomposition → resize →
 gradient: each family uses only those before it. `mode`, `random` (which needs memory for its state) and `inplace`
-belong to Tensor alone.
+belong to Tensor alone. `sizes` knows what a size may be, and how sizes that depend on variables compare.
 """
 
 from tensor_engine.mixin.gradient import GradientMixin

@@ -163,10 +163,9 @@ def kernel_step(node: UOp, loops: UOp, target: UOp, values: dict[str, int]) -> S
     nodes = loops.toposort()
     buffers = dedup([target] + [n for n in nodes if n.op is Ops.BUFFER])
     params = {b: UOp(Ops.PARAM, b.dtype.ptr(b.arg.capacity), (), number) for number, b in enumerate(buffers)}
-    for variable in nodes:
-        if variable.op is Ops.BIND:
-            add_value(values, variable)
-            params[variable] = variable.src[0]
+    for bound in [n for n in nodes if n.op is Ops.BIND]:
+        add_value(values, bound)
+        params[bound] = bound.src[0]
     ast = UOp.sink(loops.substitute(params), arg=KernelInfo())
     kernel = provenance.inherit(UOp(Ops.KERNEL, src=tuple(buffers), arg=ast), node)
     return Step(node, kernel, target, tuple(buffers[1:]))

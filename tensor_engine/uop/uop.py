@@ -369,7 +369,10 @@ class UOp(OpMixin, metaclass=UOpMeta):
 
     @staticmethod
     def variable(name: str, low: int, high: int) -> UOp:
-        """An integer, `low` to `high`, whose value comes with each launch: one kernel serves all of them."""
+        """An integer, `low` to `high`, whose value comes with each launch: one kernel serves all of them.
+
+        What `bind(value)` gives may be an operand, a size, or a place: `x[:n.bind(3)]`. A size takes memory for `high`.
+        """
         if not name.isidentifier() or low > high:
             raise ValueError(f"a variable needs an identifier and bounds in order, not {name!r}, {low}, {high}")
         return UOp(Ops.DEFINE_VAR, dtypes.index, (), (name, low, high))

@@ -71,23 +71,39 @@ def test_views_of_inputs_and_of_other_memory_follow() -> None:
         agree(ones, np.ones(value))
 
 
-def test_a_cache_that_grows() -> None:
-    """Attention to all earlier places, whose keys and values are kept: what a decoder does for each token."""
-    width, places = 4, 7
-    keys, values = (Tensor.zeros(places, width).contiguous().realize() for _ in range(2))
+def by_slice(cache: Tensor, x: Tensor, size: Any) -> None:
+    cache[:, size - 1 : size] = x
 
-    def step(x: Tensor, place: Any) -> Tensor:
-        here = (Tensor.arange(places) == place).reshape(places, 1)
-        keys.assign(here.where(x, keys)).realize()
-        values.assign(here.where(x * 2, values)).realize()
-        return x.scaled_dot_product_attention(keys[: place + 1], values[: place + 1])
+
+def by_place(cache: Tensor, x: Tensor, size: Any) -> None:
+    cache[:, size - 1] = x
+
+
+def by_assigning_to_a_part(cache: Tensor, x: Tensor, size: Any) -> None:
+    cache.shrink((None, (size - 1, size), None)).assign(x.unsqueeze(0)).realize()
+
+
+def by_choice(cache: Tensor, x: Tensor, size: Any) -> None:
+    here = (Tensor.arange(7) == size - 1).reshape(1, 7, 1)
+    cache.assign(here.where(x, cache)).realize()
+
+
+@pytest.mark.parametrize("write", [by_slice, by_place, by_assigning_to_a_part, by_choice])
+def test_a_cache_that_grows(write: Any) -> None:
+    """Attention to all earlier places, which are kept: what a decoder does for each token."""
+    cache = Tensor.zeros(1, 7, 4).contiguous().realize()
+
+    def step(x: Tensor, size: Any) -> Tensor:
+        write(cache, x, size)
+        seen = cache[0, :size]
+        return x.scaled_dot_product_attention(seen, seen)
 
     jit = TinyJit(step)
-    for place in range(places):
-        found = jit(Tensor(A[place : place + 1]), Variable("place", 0, places - 1).bind(place))
-        scores = A[place : place + 1] @ A[: place + 1].T / 2
-        powers = np.exp(scores - scores.max())
-        agree(found, powers / powers.sum() @ (2 * A[: place + 1]))
+    for size in range(1, 8):
+        found = jit(Tensor(A[size - 1 : size]), n(size))
+        powers = np.exp(A[size - 1 : size] @ A[:size].T / 2)
+        agree(found, powers / powers.sum() @ A[:size])
+        np.testing.assert_array_equal(cache.numpy()[0, :size], A[:size])
 
 
 def test_a_captured_function_in_a_captured_function() -> None:
