@@ -208,9 +208,13 @@ class Tensor(InPlaceMixin):
         return tuple(map(value_of, self.shape))
 
     def data(self) -> memoryview:
-        """The elements' bytes in row order: the memory itself, kept alive, where the host sees it, else a copy."""
-        count = value_of(self.numel())
-        return self._buffer().numpy()[:count].view(np.uint8).data if count else memoryview(b"")
+        """The elements in this shape: the memory itself, kept alive, where the host sees it, else a copy.
+
+        Its format says the type, as for numpy (bfloat16 comes as its bits); `bytes(tensor.data())` are its bytes.
+        """
+        shape = self._known_shape()
+        count = prod(shape)
+        return self._buffer().numpy()[:count].reshape(shape).data if count else self.numpy().data
 
     def numpy(self) -> np.ndarray:
         """The values as an array of their own. bfloat16, which numpy lacks, comes as float32.

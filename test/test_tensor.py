@@ -200,6 +200,9 @@ def test_data_is_the_memory():
     x = Tensor([1.0, 2.0]).realize()
     assert np.frombuffer(x.data(), np.float32).tolist() == [1, 2]
     assert len(Tensor([]).data()) == 0
+    table = Tensor([[1, 2, 3], [4, 5, 6]], dtype=dtypes.int16).data()
+    assert (table.format, table.shape, table[1, 2], bytes(table)[:4]) == ("h", (2, 3), 6, b"\1\0\2\0")
+    assert (Tensor(2.5).data().tolist(), Tensor([True, False]).data().tolist()) == (2.5, [True, False])
 
 
 def test_data_keeps_its_memory():

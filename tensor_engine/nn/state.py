@@ -31,13 +31,13 @@ FILE_TYPES: dict[DType, str] = {
 # ---- models -----------------------------------------------------------------------------------------------------
 
 
-def get_state_dict(model: Any, prefix: str = "") -> dict[str, Tensor]:
+def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Tensor]:
     """All tensors in an object's attributes, dicts, lists and tuples, named by the way to them: "layers.0.weight"."""
-    if isinstance(model, Tensor):
-        return {prefix.rstrip("."): model}
+    if isinstance(obj, tensor_type):
+        return {prefix.rstrip("."): obj}
     state: dict[str, Tensor] = {}
-    for name, part in named_parts(model):
-        state.update(get_state_dict(part, f"{prefix}{name}."))
+    for name, part in named_parts(obj):
+        state.update(get_state_dict(part, f"{prefix}{name}.", tensor_type))
     return state
 
 
@@ -52,9 +52,9 @@ def named_parts(model: Any) -> list[tuple[Any, Any]]:
     return list(getattr(model, "__dict__", {}).items())
 
 
-def get_parameters(model: Any) -> list[Tensor]:
+def get_parameters(obj: Any) -> list[Tensor]:
     """All tensors of a model. Those whose `is_param` is False are no optimiser's to change."""
-    return list(get_state_dict(model).values())
+    return list(get_state_dict(obj).values())
 
 
 def load_state_dict(
@@ -91,7 +91,7 @@ def load_state_dict(
 # ---- safetensors ------------------------------------------------------------------------------------------------
 
 
-def safe_save(tensors: Mapping[str, Tensor], path: str | Path, metadata: dict[str, str] | None = None) -> None:
+def safe_save(tensors: Mapping[str, Tensor], fn: str | Path, metadata: dict[str, str] | None = None) -> None:
     """Write tensors to a safetensors file. The widest types come first, so that all elements are aligned."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
@@ -102,19 +102,19 @@ def safe_save(tensors: Mapping[str, Tensor], path: str | Path, metadata: dict[st
         header[name] = {"dtype": FILE_TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
+    with open(fn, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in names:
             file.write(tensors[name].data())
 
 
-def safe_load(path: str | Path, device: str | None = None) -> dict[str, Tensor]:
+def safe_load(fn: str | Path, device: str | None = None) -> dict[str, Tensor]:
     """The tensors of a safetensors file. They stay there until `.to(device)`, which is done here if one is given.
 
     Raises ValueError, which names the file and the entry, for what is damaged, and for types that the engine lacks.
     """
-    content, header = opened(path)
-    tensors = {name: entry_of(content, name, header[name], path) for name in header if name != "__metadata__"}
+    content, header = opened(fn)
+    tensors = {name: entry_of(content, name, header[name], fn) for name in header if name != "__metadata__"}
     return tensors if device is None else {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
