@@ -31,7 +31,7 @@ FILE_TYPES: dict[DType, str] = {
 # ---- models -----------------------------------------------------------------------------------------------------
 
 
-def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Tensor]:
+def get_state_dict(obj: Any, prefix: str = "", tensor_type: Any = Tensor) -> dict[str, Tensor]:
     """All tensors in an object's attributes, dicts, lists and tuples, named by the way to them: "layers.0.weight"."""
     if isinstance(obj, tensor_type):
         return {prefix.rstrip("."): obj}
