@@ -2,7 +2,8 @@
 
 Everything that depends on the loop becomes a vector; what does not is a scalar, given to all lanes where it meets one.
 A load or store whose address moves by one element a lane becomes one vector access. A load that moves by a few
-elements picks its lanes from several vectors. Any other access is done lane by lane.
+elements picks its lanes from several vectors; one that moves after every few lanes, from a shorter one. Any other
+access is done lane by lane.
 """
 from __future__ import annotations
 
@@ -23,6 +24,15 @@ def vectorize(sink: UOp, masked_memory: bool) -> UOp:
     for loop in loops:
         sink = Vectorizer(loop, masked_memory).vectorize(sink)
     return graph_rewrite(sink, pm_written_out) if loops else sink
+
+
+def lanes_an_element(address: UOp, loop: UOp, count: int) -> int:
+    """How many lanes in a row read the same element, if the next ones read the next; 0 where it is otherwise."""
+    moving = [(term, factor) for term, factor in linear_form(address.src[1]).terms.items() if loop in term.ranges]
+    if len(address.src) > 2 or len(moving) != 1 or moving[0][1] != 1 or moving[0][0].op is not Ops.IDIV:
+        return 0
+    counter, times = moving[0][0].src
+    return times.arg if counter is loop and times.op is Ops.CONST and count % times.arg == 0 else 0
 
 
 class Vectorizer:
@@ -112,7 +122,17 @@ class Vectorizer:
             return UOp(Ops.LOAD, dtype, (self.wide_address(address), *(self.lanes(s) for s in node.src[1:])))
         if 1 < step <= MAX_STRIDE and len(address.src) == 2:
             return self.strided_load(node, step)
+        times = lanes_an_element(address, self.loop, self.count)
+        if times:
+            return self.repeated_load(node, times)
         return UOp(Ops.VECTORIZE, dtype, tuple(self.lane(node, i) for i in range(self.count)))
+
+    def repeated_load(self, node: UOp, times: int) -> UOp:
+        """Each element for several lanes in a row."""
+        address, count = self.lane(node.src[0], 0), self.count // times
+        short = UOp(Ops.LOAD, node.dtype.vec(count) if count > 1 else node.dtype, (address,))
+        lanes = tuple(short.lane(number // times) for number in range(self.count))
+        return UOp(Ops.VECTORIZE, node.dtype.vec(self.count), lanes)
 
     def strided_load(self, node: UOp, step: int) -> UOp:
         """Every second (third, …) element: picked from vectors that together cover them all and nothing beyond."""

@@ -3,13 +3,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tensor_engine.codegen.opt.options import (
-    INNERMOST,
-    Option,
-    apply_option,
-    is_multiple,
-)
-from tensor_engine.codegen.vectorize import MAX_STRIDE
+from tensor_engine.codegen.opt.options import INNERMOST, Option, apply_option, is_multiple
+from tensor_engine.codegen.vectorize import MAX_STRIDE, lanes_an_element
 from tensor_engine.helpers import prod
 from tensor_engine.renderer import Renderer
 from tensor_engine.uop.linear_form import linear_form
@@ -24,6 +19,8 @@ LONG_REDUCE = 256
 LONG_VARIABLE = 32
 # So much code a loop body may become.
 MAX_BODY = 96
+# As many lanes as vectors usually have.
+LANES = 8
 # What a vector costs whose lanes are loaded alone, in contiguous vector loads.
 SCATTERED = 12.0
 
@@ -151,7 +148,7 @@ def lane_cost(address: UOp, loop: UOp) -> float:
         return 0.5
     if step is not None and 1 < step <= MAX_STRIDE:
         return 1.0 + step
-    return 1.0 if step == 1 else SCATTERED
+    return 1.0 if step == 1 or lanes_an_element(address, loop, LANES) else SCATTERED
 
 
 def lane_count(nest: Nest, loop: UOp, renderer: Renderer) -> int:
