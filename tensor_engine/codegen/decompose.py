@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensor_engine.codegen.transcendental import exp, exp2, log2, sin
+from tensor_engine.codegen.sine import sin
+from tensor_engine.codegen.transcendental import exp, exp2, log2
 from tensor_engine.dtype import dtypes, float_cast_via, truncate
 from tensor_engine.helpers import is_power_of_two
 from tensor_engine.renderer import Renderer
@@ -108,7 +109,8 @@ def natural_exponential(x: UOp, factor: UOp) -> UOp | None:
     if x.dtype.bits < 32:
         return None
     times = lane_constant(factor) / truncate(1 / math.log(2), x.dtype.scalar())
-    return exp(x, times) if abs(math.frexp(times)[0]) == 0.5 else None
+    mantissa, exponent = math.frexp(times)
+    return exp(x, times) if abs(mantissa) == 0.5 and abs(exponent) < 64 else None
 
 
 def without_exp2(node: UOp, x: UOp, ctx: Renderer) -> UOp | None:
