@@ -181,11 +181,13 @@ class Tensor(InPlaceMixin):
 
         What was made of a value that this overwrites is computed along.
         """
-        tensors = [self, *others]
+        tensors, held = [self, *others], []
         if any(not is_realized(tensor.uop) for tensor in tensors):
             tensors += readers_of_old_values(tensors)
+            held = [tensor.uop for tensor in tensors_in_scope()]
         stored = [what_to_store(tensor) for tensor in tensors]
-        results = [moved_like(t.uop, node, result) for t, node, result in zip(tensors, stored, realize(*stored))]
+        in_memory = zip(tensors, stored, realize(*stored, held=held))
+        results = [moved_like(tensor.uop, node, result) for tensor, node, result in in_memory]
         for tensor, result in zip(tensors, results):
             tensor.uop = result
         return self

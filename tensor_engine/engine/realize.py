@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tensor_engine.device import Buffer, Device
@@ -11,7 +11,8 @@ from tensor_engine.dtype import dtypes
 from tensor_engine.engine.program import Kernel, get_kernel
 from tensor_engine.helpers import DEBUG, GlobalCounters, dedup, human_size
 from tensor_engine.schedule.memory import plan_memory
-from tensor_engine.schedule.schedule import create_schedule
+from tensor_engine.schedule.schedule import Schedule, create_schedule
+from tensor_engine.schedule.tidy import tidy_tensors
 from tensor_engine.uop import provenance
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.size import Values, with_values
@@ -79,11 +80,14 @@ def is_realized(node: UOp) -> bool:
     return node.base.op in (Ops.BUFFER, Ops.CONST)
 
 
-def realize(*roots: UOp) -> list[UOp]:
-    """Run what has to run; the same values as (views of) buffers."""
+def realize(*roots: UOp, held: Iterable[UOp] = ()) -> list[UOp]:
+    """Run what has to run; the same values as (views of) buffers.
+
+    Of the nodes in `held`, which somebody may ask for later, those that are stored on the way are remembered.
+    """
     todo = [root for root in roots if not is_realized(root) and root not in realized]
     if todo:
-        run(list(dict.fromkeys([*pending_assignments(todo), *todo])))
+        run(list(dict.fromkeys([*pending_assignments(todo), *todo])), held)
     return [realized.get(root, root) for root in roots]
 
 
@@ -117,21 +121,38 @@ def name_now(view: UOp) -> UOp:
     return buffer
 
 
-def run(roots: list[UOp]) -> None:
-    """Schedule and run `roots`, and remember where they are."""
+def run(roots: list[UOp], held: Iterable[UOp] = ()) -> None:
+    """Schedule and run `roots`, and remember where they are, and where those `held` are that are stored anyway."""
     schedule = create_schedule(roots, realized, Device.DEFAULT)
+    known = stored_on_the_way(roots, held, schedule)
     assignments = [tidy for tidy in schedule.roots if tidy.op is Ops.ASSIGN]
     versions = {buffer: next_version(buffer) for buffer in dedup(tidy.buffer for tidy in assignments)}
     written = {tidy: versions[tidy.buffer] for tidy in assignments}
     results = [view_of_result(r, tidy, {**schedule.memory, **written}) for r, tidy in zip(roots, schedule.roots)]
+    results += known.values()
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
     for node, offset in plan.offsets.items():
         attach(node, arenas[node.arg.device].view(node.arg.capacity, node.dtype, offset))
     run_linear(schedule.linear, schedule.values)
     realized.update(versions)
-    for root, result in zip(roots, results):
+    for root, result in zip([*roots, *known], results):
         realized[root] = result
+
+
+def stored_on_the_way(roots: list[UOp], held: Iterable[UOp], schedule: Schedule) -> dict[UOp, UOp]:
+    """Of the nodes below `roots` that are `held`, those that the schedule stores, and where.
+
+    None in a capture: what is remembered there a replay would write over, unseen.
+    """
+    if observers.entries:
+        return {}
+    pending = set(UOp.sink(*roots).toposort(lambda node: node not in realized)).difference(roots, realized)
+    below = [node for node in dict.fromkeys(held) if node in pending and not is_realized(node)]
+    if not below:
+        return {}
+    memory, tidied = schedule.lasting(), tidy_tensors(UOp.sink(*below), realized).src
+    return {node: memory[tidy].reshape(node.shape) for node, tidy in zip(below, tidied) if tidy in memory}
 
 
 def already_used(linear: UOp) -> list[UOp]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -30,6 +31,12 @@ class Schedule(NamedTuple):
     roots: list[UOp]
     memory: dict[UOp, UOp]
     values: dict[str, int]
+
+    def lasting(self) -> dict[UOp, UOp]:
+        """The part of `memory` that is written once: its values are not overwritten on the way."""
+        writes = Counter(step.src[0] for step in self.linear.src)
+        values = {node: buffer for node, buffer in self.memory.items() if node.op is not Ops.ASSIGN}
+        return {node: buffer for node, buffer in values.items() if writes[buffer] == 1}
 
 
 @dataclass
