@@ -73,7 +73,7 @@ class Tensor(InPlaceMixin):
     @classmethod
     def _stored(cls, uop: UOp, storage: Storage) -> Tensor:
         """The tensor whose value is this node's, in a storage that views of it share."""
-        tensor = cls.__new__(cls)
+        tensor = object.__new__(cls)
         tensor.uop, tensor.is_param, tensor.grad, tensor.storage = uop, True, None, storage
         alive.add(weakref.ref(tensor, alive.discard))
         if "provenance" not in uop.__dict__:

@@ -293,7 +293,7 @@ def test_an_error_at_realize_names_the_line_where_it_was_written(monkeypatch: py
         raise ValueError("out of luck")
 
     monkeypatch.setattr(program, "get_kernel", broken)
-    monkeypatch.setattr("tensor_engine.engine.realize.get_kernel", broken)
+    monkeypatch.setattr("tensor_engine.engine.realize.kernel_for", broken)
     x = Tensor(numbers(4, 5)).realize()
     line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
     total = x.sum(0)

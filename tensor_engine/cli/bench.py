@@ -12,6 +12,7 @@ import click
 from tensor_engine.cli.console import milliseconds, print_json, print_table, progress
 from tensor_engine.cli.networks import captured, open_network, random_input
 from tensor_engine.cli.options import FILE, as_json
+from tensor_engine.cli.scaling import report_scaling
 from tensor_engine.perception.extras import require
 from tensor_engine.perception.network import Network
 from tensor_engine.perception.timing import percentile
@@ -24,17 +25,25 @@ Call = Callable[[], Any]
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@click.argument("model", type=FILE, required=False)
 @click.option("--runs", type=click.IntRange(min=1), default=200, show_default=True, help="Calls of each engine.")
 @click.option("--against", type=click.Choice(["onnxruntime"]), help="Another engine, called in turn on one thread.")
+@click.option("--scaling", is_flag=True, help="Measure no MODEL, but graphs of 1000 to 8000 operations.")
 @as_json
-def bench(model: Path, runs: int, against: str | None, as_json: bool) -> None:
+def bench(model: Path | None, runs: int, against: str | None, scaling: bool, as_json: bool) -> None:
     """Measure the network of MODEL on one thread: the first call, and then percentiles of the
     captured ones.
 
     The engines take turns, call by call, so that a disturbance meets both. A percentile that the
     number of runs cannot tell is left out.
+
+    With --scaling: the seconds that building, scheduling, compiling and running a graph take, and
+    the peak of its memory, each with the exponent by which it grows with the number of operations.
     """
+    if scaling == (model is not None):
+        raise click.UsageError("give a MODEL, or --scaling and no MODEL")
+    if model is None:
+        return report_scaling(as_json)
     report = measure(model, runs, against)
     if as_json:
         return print_json(report)

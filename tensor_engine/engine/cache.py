@@ -89,7 +89,7 @@ class DiskCache:
         for path, _, size in entries:
             if total <= self.max_bytes:
                 return
-            _remove(path)
+            _remove(Path(path))
             total -= size
 
 
@@ -130,15 +130,14 @@ def _write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def _entries(folder: Path) -> list[tuple[Path, float, int]]:
+def _entries(folder: Path) -> list[tuple[str, float, int]]:
     """(path, time of last use, bytes) of all files, unfinished ones included."""
     found = []
-    for path in folder.glob("*/*"):
-        try:
-            info = path.lstat()
-        except OSError:
-            continue
-        found.append((path, info.st_mtime, info.st_size))
+    for group in filter(os.path.isdir, os.scandir(folder)):
+        for entry in os.scandir(group):
+            with contextlib.suppress(OSError):
+                info = entry.stat(follow_symlinks=False)
+                found.append((entry.path, info.st_mtime, info.st_size))
     return found
 
 

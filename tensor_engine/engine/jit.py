@@ -183,8 +183,10 @@ class Capture:
 
     def check_variables(self) -> set[str]:
         """The variables that kernels and results depend on. Raises JitError if calls could not give another value."""
-        kernels = [launch.kernel for launch in self.launches if launch.kernel is not None]
-        names = {*self.results.variables, *(name for kernel in kernels for name in kernel.variables)}
+        names = set(self.results.variables)
+        for launch in self.launches:
+            if launch.kernel is not None:
+                names.update(name for name in launch.kernel.variables if name not in launch.constants)
         if hidden := sorted(names - self.values.keys()):
             raise JitError(
                 f"the function uses the variable {hidden[0]!r}, whose value every replay would repeat; pass what bind()"

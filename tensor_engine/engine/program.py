@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tensor_engine.codegen.pipeline import Observer, Pass, linear_uops
 from tensor_engine.device import Device, Program
 from tensor_engine.engine.cache import cached
+from tensor_engine.engine.constants import with_arguments
 from tensor_engine.helpers import BEAM, DEBUG, NOOPT
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.render import Listing
@@ -50,11 +51,23 @@ def compiler_version() -> str:
     return digest.hexdigest()
 
 
+def kernel_for(ast: UOp, device: str) -> tuple[Kernel, dict[str, int]]:
+    """A loaded program that does what `ast` says, and the values of the constants that it gets as arguments."""
+    if program_key(ast, device) in programs:
+        return get_kernel(ast, device), {}
+    general, constants = with_arguments(ast)
+    return get_kernel(general, device), constants
+
+
+def program_key(ast: UOp, device: str) -> tuple[object, ...]:
+    """What tells programs apart while the process runs."""
+    return ast.key, device, Device[device].renderer.name, NOOPT.value, BEAM.value
+
+
 def get_kernel(ast: UOp, device: str) -> Kernel:
     """The loaded program for a kernel, compiled if neither cache has it."""
     recent.append(ast)
-    runtime = Device[device]
-    key = (ast.key, device, runtime.renderer.name, NOOPT.value, BEAM.value)
+    runtime, key = Device[device], program_key(ast, device)
     found = programs.get(key)
     if found is not None:
         programs.move_to_end(key)

@@ -4,11 +4,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tensor_engine.device import Buffer, Device
 from tensor_engine.dtype import dtypes
-from tensor_engine.engine.program import Kernel, get_kernel
+from tensor_engine.engine.program import Kernel, kernel_for
 from tensor_engine.helpers import DEBUG, GlobalCounters, dedup, human_size
 from tensor_engine.schedule.memory import plan_memory
 from tensor_engine.schedule.schedule import Schedule, create_schedule
@@ -24,11 +25,12 @@ realized: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
 
 class Launch(NamedTuple):
     """One step of a run: a kernel, its buffers and the values of its variables, or (kernel None) a copy to the first
-    buffer from the second."""
+    buffer from the second. `constants`: those of the variables that stand for constants, and never change."""
 
     kernel: Kernel | None
     buffers: tuple[Buffer, ...]
     vals: tuple[int, ...] = ()
+    constants: Values = MappingProxyType({})
 
 
 class Observers(threading.local):
@@ -87,7 +89,8 @@ def realize(*roots: UOp, held: Iterable[UOp] = ()) -> list[UOp]:
     """
     todo = [root for root in roots if not is_realized(root) and root not in realized]
     if todo:
-        run(list(dict.fromkeys([*pending_assignments(todo), *todo])), held)
+        todo = list(dict.fromkeys([*pending_assignments(todo), *todo]))
+        execute(todo, create_schedule(todo, realized, Device.DEFAULT), held)
     return [realized.get(root, root) for root in roots]
 
 
@@ -121,14 +124,13 @@ def name_now(view: UOp) -> UOp:
     return buffer
 
 
-def run(roots: list[UOp], held: Iterable[UOp] = ()) -> None:
-    """Schedule and run `roots`, and remember where they are, and where those `held` are that are stored anyway."""
-    schedule = create_schedule(roots, realized, Device.DEFAULT)
+def execute(roots: list[UOp], schedule: Schedule, held: Iterable[UOp] = ()) -> None:
+    """Run the schedule of `roots`, and remember where they are, and where those `held` are that are stored anyway."""
     known = stored_on_the_way(roots, held, schedule)
     assignments = [tidy for tidy in schedule.roots if tidy.op is Ops.ASSIGN]
     versions = {buffer: next_version(buffer) for buffer in dedup(tidy.buffer for tidy in assignments)}
-    written = {tidy: versions[tidy.buffer] for tidy in assignments}
-    results = [view_of_result(r, tidy, {**schedule.memory, **written}) for r, tidy in zip(roots, schedule.roots)]
+    memory = {**schedule.memory, **{tidy: versions[tidy.buffer] for tidy in assignments}}
+    results = [view_of_result(root, tidy, memory) for root, tidy in zip(roots, schedule.roots)]
     results += known.values()
     plan = plan_memory(schedule.linear, keep=[*(r.base for r in results), *already_used(schedule.linear)])
     arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in plan.arena_sizes.items()}
@@ -206,11 +208,12 @@ def prepare(step: UOp, values: dict[str, int]) -> Launch:
     memory = tuple(buffer_of(b) for b in step.src)
     if step.op is not Ops.KERNEL:
         return Launch(None, memory)
-    kernel = get_kernel(step.arg, step.src[0].arg.device)
-    unbound = [name for name in kernel.variables if name not in values]
+    kernel, constants = kernel_for(step.arg, step.src[0].arg.device)
+    known = {**values, **constants}
+    unbound = [name for name in kernel.variables if name not in known]
     if unbound:
         raise ValueError(f"the variable {unbound[0]!r} has no value: use what its bind(value) gives")
-    return Launch(kernel, memory, tuple(values[name] for name in kernel.variables))
+    return Launch(kernel, memory, tuple(known[name] for name in kernel.variables), constants)
 
 
 def run_launch(launch: Launch) -> None:

@@ -59,14 +59,16 @@ class Replay:
         assert launch.kernel is not None, "a copy is no kernel"
         numbers = {id(buffer): Parameter(number) for number, buffer in enumerate(self.places)}
         arguments = tuple(numbers.get(id(buffer), buffer.opaque) for buffer in launch.buffers)
-        return KernelCall(launch.kernel.program, arguments, tuple(self.variables[v] for v in launch.kernel.variables))
+        variables = {**self.variables, **launch.constants}
+        return KernelCall(launch.kernel.program, arguments, tuple(variables[v] for v in launch.kernel.variables))
 
     def _run_each(self, launches: list[Launch], memory: list[Buffer]) -> None:
         now = {id(place): buffer for place, buffer in zip(self.places, memory)}
         for launch in launches:
             buffers = tuple(now.get(id(buffer), buffer) for buffer in launch.buffers)
             names = launch.kernel.variables if launch.kernel is not None else ()
-            realize.run_launch(Launch(launch.kernel, buffers, tuple(self.values[name] for name in names)))
+            values = {**self.values, **launch.constants}
+            realize.run_launch(launch._replace(buffers=buffers, vals=tuple(values[name] for name in names)))
 
 
 def runs_of(launches: list[Launch]) -> list[list[Launch]]:

@@ -39,10 +39,13 @@ def broadcast_shape(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     aligned = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
     result = []
     for sizes in zip(*aligned):
-        distinct = set(sizes) - {1}
-        if len(distinct) > 1:
-            raise ValueError(f"shapes {' and '.join(map(str, shapes))} don't broadcast")
-        result.append(distinct.pop() if distinct else 1)
+        common = 1
+        for size in sizes:
+            if common == 1:
+                common = size
+            elif size not in (1, common):
+                raise ValueError(f"shapes {' and '.join(map(str, shapes))} don't broadcast")
+        result.append(common)
     return tuple(result)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from tensor_engine.mixin.sizes import as_sequence, fixed, is_symbolic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+MOST_PARTS = 16  # each element asks for each part whether it comes from there; more parts are joined in groups first
 
 
 class JoinMixin(CreationMixin):
@@ -30,7 +34,11 @@ class JoinMixin(CreationMixin):
         self._check_parts(parts, axis)
         dtype = least_upper_dtype(*[part.dtype for part in parts])
         parts = [part.cast(dtype) for part in parts]
-        ends = [sum(part.shape[axis] for part in parts[: i + 1]) for i in range(len(parts))]
+        if len(parts) > MOST_PARTS:
+            groups = [parts[i : i + MOST_PARTS] for i in range(0, len(parts), MOST_PARTS)]
+            first, *rest = [group[0].cat(*group[1:], dim=axis).contiguous() for group in groups]
+            return first.cat(*rest, dim=axis)
+        ends = list(itertools.accumulate(part.shape[axis] for part in parts))
         padded = [part._placed(axis, end - part.shape[axis], ends[-1] - end) for part, end in zip(parts, ends)]
         return self._chosen_by_position(padded, ends, axis)
 

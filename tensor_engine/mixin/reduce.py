@@ -34,7 +34,7 @@ class ReduceMixin(PaddingMixin):
 
     def _reduce(self, op: Ops, axis: Axis, keepdim: bool) -> Self:
         axes = self.resolve_axes(axis)
-        if any(self.shape[a] == 0 for a in axes):
+        if 0 in self.shape and any(self.shape[a] == 0 for a in axes):
             return self._with_one_element(op, axes)._reduce(op, axes, keepdim)
         result = self.reduce_axis(op, axes)
         return result if keepdim else result._drop(axes)
@@ -50,7 +50,9 @@ class ReduceMixin(PaddingMixin):
 
     def _drop(self, axes: tuple[int, ...]) -> Self:
         """Without these axes, which have size 1."""
-        return self.reshape(tuple(size for i, size in enumerate(self.shape) if i not in axes))
+        if not axes:
+            return self
+        return self.movement(Ops.RESHAPE, tuple([size for i, size in enumerate(self.shape) if i not in axes]))
 
     # ---- sums and products
 

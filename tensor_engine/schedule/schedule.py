@@ -190,42 +190,55 @@ def call_step(node: UOp, memory: dict[UOp, UOp]) -> Step:
 
 
 def add_dependencies(steps: list[Step]) -> None:
-    """Who must run before whom because of the buffers that they share."""
-    writers: dict[UOp, list[int]] = {}
-    for number, step in enumerate(steps):
-        writers.setdefault(step.writes, []).append(number)
-    above = nodes_above_assignments(steps)
-    for number, step in enumerate(steps):
-        for buffer in dict.fromkeys((*step.reads, step.writes)):
-            for writer in writers.get(buffer, ()):
-                if writer == number:
-                    continue
-                if sees_result_of(step, steps[writer], above) or buffer is step.writes and writer < number:
-                    step.after.add(writer)
-                elif steps[writer].node.op is Ops.ASSIGN:
-                    steps[writer].after.add(number)
+    """Who must run before whom because of the buffers that they share.
 
-
-def sees_result_of(reader: Step, writer: Step, above: dict[UOp, set[UOp]]) -> bool:
-    """Does a step that shares memory with `writer` read what that writes?
-
-    Of an assignment only what was written on top of it does. Everything else was meant to see the memory as it was
-    before, and must run first. A CALL changes what the step of its first operand made, and comes after that.
+    Steps that write the same buffer run in the order of the graph. So one that reads it has to follow the last of those
+    whose result it sees, and to come before the first of the others. Of assignments it sees those that it was written
+    on top of; everything else was meant to see the memory as it was before. Sets of assignments are a bit each.
     """
-    if writer.node.op is Ops.CALL and writer.node.src[0] is reader.node:
-        return False
-    return writer.node.op is not Ops.ASSIGN or writer.node in above.get(reader.node, ())
+    assignments = [number for number, step in enumerate(steps) if step.node.op is Ops.ASSIGN]
+    bits = {steps[number].node: 1 << place for place, number in enumerate(assignments)}
+    seen_by = assignments_below(steps, bits)
+    assigned: dict[UOp, int] = {}
+    written: dict[UOp, int] = {}  # by the last step so far, and by the last that is no assignment
+    made: dict[UOp, int] = {}
+    for number, step in enumerate(steps):
+        if step.writes in written:
+            step.after.add(written[step.writes])
+        written[step.writes] = number
+        if step.node in bits:
+            assigned[step.writes] = assigned.get(step.writes, 0) | bits[step.node]
+        else:
+            made[step.writes] = number
+    for number, step in enumerate(steps):
+        for buffer in dict.fromkeys(step.reads):
+            if buffer is step.writes:
+                continue
+            if buffer in made:
+                step.after.add(made[buffer])
+            seen = assigned.get(buffer, 0) & seen_by.get(step.node, 0)
+            others = assigned.get(buffer, 0) & ~seen
+            if seen:
+                step.after.add(assignments[seen.bit_length() - 1])
+            if others:
+                steps[assignments[lowest_bit(others)]].after.add(number)
 
 
-def nodes_above_assignments(steps: list[Step]) -> dict[UOp, set[UOp]]:
-    """For each node, the assignments that it was written on top of."""
-    assignments = [step.node for step in steps if step.node.op is Ops.ASSIGN]
-    if not assignments:
-        return {}
-    below: dict[UOp, set[UOp]] = {}
-    for node in UOp.sink(*(step.node for step in steps)).toposort():
-        below[node] = set().union(*(below[s] for s in node.src)) | ({node} if node in assignments else set())
-    return {node: found - {node} for node, found in below.items() if found}
+def lowest_bit(bits: int) -> int:
+    """The place of the lowest bit that is set."""
+    return (bits & -bits).bit_length() - 1
+
+
+def assignments_below(steps: list[Step], bits: dict[UOp, int]) -> dict[UOp, int]:
+    """For each node that was written on top of assignments, which ones."""
+    below: dict[UOp, int] = {}
+    for node in UOp.sink(*(step.node for step in steps)).toposort() if bits else ():
+        found = bits.get(node, 0)
+        for s in node.src:
+            found |= below.get(s, 0)
+        if found:
+            below[node] = found
+    return below
 
 
 def in_order(steps: list[Step]) -> list[Step]:

@@ -8,9 +8,14 @@ must be (asked for, copied, assigned), and when without a store some work would 
 - costly arithmetic below an EXPAND (unpacking is done again rather than stored, as it was packed for a reason),
 - padding below an EXPAND: windows overlap, and their inner loops should not ask whether they are inside,
 - a reduction, or costly arithmetic, that several kernels, or several views in one kernel, would each do again.
+
+And a kernel that gets too large is cut in two.
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from tensor_engine.dtype import dtypes
 from tensor_engine.helpers import at_most, prod
 from tensor_engine.uop.op import GroupOp, Ops
 from tensor_engine.uop.uop import UOp
@@ -35,6 +40,27 @@ CHEAP_TWICE = 24
 UNPACKED = 4
 # More places than this that read a value through different views are not worth telling apart.
 MAX_VIEWS = 8
+# A sum over all ways to what is read soon exceeds every number; more than this need not be told apart either.
+MANY_BYTES = 1 << 50
+# A kernel that does more than this for an element is cut. Compilers take a second for it, and more than ten for ten
+# times as much, while one more trip through memory is hardly seen beside so much work.
+MAX_WORK = 1000
+# What the branch of a PAD is to a compiler, which follows both ways.
+BRANCH = 30
+
+
+@dataclass(eq=False)
+class Kernel:
+    """What computes a stored node, and how much it does for each element, as far as is known."""
+
+    work: int = 0
+
+
+@dataclass(eq=False)
+class View:
+    """How a kernel reads a value: through which movement operations."""
+
+    kernel: Kernel
 
 
 def nbytes(node: UOp) -> int:
@@ -83,7 +109,7 @@ class StoreChooser:
             self.cost[node], self.has_reduce[node], self.has_pad[node] = 1, False, False
             return
         self.cost[node] = min(COST.get(node.op, 1) + sum(self.cost[s] for s in node.src), 1000)
-        self.bytes_read[node] = sum(self.bytes_read[s] for s in node.src)
+        self.bytes_read[node] = min(sum(self.bytes_read[s] for s in node.src), MANY_BYTES)
         self.has_reduce[node] = node.op is Ops.REDUCE_AXIS or any(self.has_reduce[s] for s in node.src)
         self.has_pad[node] = node.op is Ops.PAD or any(self.has_pad[s] for s in node.src)
 
@@ -119,22 +145,24 @@ class StoreChooser:
     # ---- from the users to the operands: who would do the same work again?
 
     def store_shared(self) -> set[UOp]:
-        """Store what would be computed in several kernels, or at several indices in one, and tell what that was.
+        """Store what would be computed in several kernels, or at several indices in one, and what cuts a large kernel.
 
-        A view is a number that stands for a stored node and the movement operations on the way to it.
+        Tells what that was.
         """
         shared: set[UOp] = set()
-        numbers: dict[object, int] = {}
-        views: dict[UOp, set[int]] = {node: set() for node in self.nodes}
+        found: dict[object, View] = {}
+        views: dict[UOp, set[View]] = {node: set() for node in self.nodes}
         for node in reversed(self.nodes):
-            if node not in self.stored and len(views[node]) > 1 and self.is_worth_storing(node, len(views[node])):
+            if node not in self.stored and self.can_be_stored(node) and self.is_worth_storing(node, views[node]):
                 self.stored.add(node)
                 shared.add(node)
             if node in self.stored:
-                views[node] = {numbers.setdefault(node, len(numbers))}
+                views[node] = {View(Kernel())}
             seen = views[node]
+            for view in seen:
+                view.kernel.work += BRANCH if node.op is Ops.PAD else COST.get(node.op, 1)
             if self.changes_index(node):
-                seen = {numbers.setdefault((view, node), len(numbers)) for view in seen}
+                seen = {found.setdefault((view, node), View(view.kernel)) for view in seen}
             for s in node.src:
                 if len(views[s]) <= MAX_VIEWS:
                     views[s] |= seen
@@ -153,12 +181,18 @@ class StoreChooser:
     def changes_index(self, node: UOp) -> bool:
         return node.op in GroupOp.MOVEMENT or node.op is Ops.REDUCE_AXIS
 
-    def is_worth_storing(self, node: UOp, count: int) -> bool:
-        if node.op in LEAVES or node.op in GroupOp.MOVEMENT or node.op in (Ops.DETACH, Ops.DEVICE):
-            return False
-        if self.has_reduce[node]:
+    def can_be_stored(self, node: UOp) -> bool:
+        movement = node.op in GroupOp.MOVEMENT or node.op is Ops.DETACH
+        return not movement and node.op not in LEAVES and node.dtype is not dtypes.index
+
+    def is_worth_storing(self, node: UOp, views: set[View]) -> bool:
+        """Would several read it, who would each do much for it, or does a kernel do enough without it?"""
+        count, much = len(views), self.cost[node] > CHEAP_TWICE
+        if much and any(view.kernel.work > MAX_WORK for view in views):
             return True
-        return self.reads_memory(node) and (count > MAX_VIEWS or self.cost[node] > CHEAP_TWICE)
+        if count < 2 or self.has_reduce[node]:
+            return count > 1
+        return self.reads_memory(node) and (count > MAX_VIEWS or much)
 
 
 def sums_overlaps(node: UOp) -> bool:

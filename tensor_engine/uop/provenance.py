@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def record(node: UOp) -> None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
-    if frame is not None:
-        node.__dict__["provenance"] = (frame.f_code.co_filename, frame.f_lineno)
+    if frame is not None:  # the number of the line is found when it is asked for
+        node.__dict__["provenance"] = (frame.f_code, frame.f_lasti)
 
 
 class RealizeError(RuntimeError):
@@ -46,10 +46,15 @@ def blame(node: UOp) -> Iterator[None]:
 def where(node: UOp) -> str:
     """`file:line` where `node`, or else the nearest operand that a user wrote, was written; "" if none was."""
     found = _nearest(node)
-    return f"{found[0]}:{found[1]}" if found else ""
+    return f"{found[0].co_filename}:{line_number(*found)}" if found else ""
 
 
-def _nearest(node: UOp) -> tuple[str, int] | None:
+def line_number(code: CodeType, instruction: int) -> int | None:
+    """The line that an instruction was compiled from."""
+    return next((line for start, end, line in code.co_lines() if start <= instruction < end), None)
+
+
+def _nearest(node: UOp) -> tuple[CodeType, int] | None:
     level, seen = [node], {node}
     while level:
         for candidate in level:

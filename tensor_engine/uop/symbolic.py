@@ -5,6 +5,8 @@ says so in its pattern.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tensor_engine.dtype import dtypes, truncate
 from tensor_engine.uop.fold import can_fold, fold_alu
 from tensor_engine.uop.linear_form import canonical_sum, fold_division, fold_less_than
@@ -225,9 +227,37 @@ def conjuncts(condition: UOp) -> list[UOp]:
     return parts
 
 
+def bound_of(condition: UOp) -> tuple[UOp, bool, int] | None:
+    """Of x < c and of not (x < c), for whole numbers: x, whether it is below, and c."""
+    is_negation = condition.op is Ops.CMPNE and condition.src[1].op is Ops.CONST and condition.src[1].arg
+    comparison = condition.src[0] if is_negation else condition
+    if comparison.op is not Ops.CMPLT or comparison.src[1].op is not Ops.CONST or comparison.src[0].dtype.kind == "f":
+        return None
+    return comparison.src[0], not is_negation, comparison.src[1].arg
+
+
+def tightest(conditions: Iterable[UOp]) -> list[UOp]:
+    """The conditions, but of all upper bounds of a value only the lowest, and of its lower ones the highest.
+
+    What is cut out of what was cut out before has a bound for each cut, and one decides.
+    """
+    found: dict[object, UOp] = {}
+    for condition in conditions:
+        bound = bound_of(condition)
+        if bound is None:
+            found[condition] = condition
+            continue
+        value, below, limit = bound
+        known = found.setdefault((value, below), condition)
+        known_limit = bound_of(known)[2]  # type: ignore[index]
+        if limit < known_limit if below else limit > known_limit:
+            found[value, below] = condition
+    return list(found.values())
+
+
 def canonical_and(node: UOp) -> UOp | None:
     """a & b & a is a & b, in one order."""
-    parts = sorted(set(conjuncts(node)), key=lambda part: part.key)
+    parts = sorted(tightest(conjuncts(node)), key=lambda part: part.key)
     result = parts[0]
     for part in parts[1:]:
         result = UOp(Ops.AND, node.dtype, (result, part))

@@ -71,7 +71,8 @@ class UOpMeta(type):
             found = entry()
             if found is not None:
                 return found
-        node = super().__call__(op, dtype, src, arg)
+        node = object.__new__(UOp)  # without the call of a class, which takes as long as all the rest of this
+        node.op, node.dtype, node.src, node.arg = op, dtype, src, arg
         entry = _Entry(node, _forget)
         entry.key = key
         known = UOpMeta.alive.setdefault(key, entry)  # in one step: another thread may make the same node now
@@ -150,15 +151,20 @@ class UOp(OpMixin, metaclass=UOpMeta):
     def toposort(self, enter: Callable[[UOp], bool] | None = None) -> list[UOp]:
         """All nodes below and including this one, operands before users. `enter` False: do not go below."""
         done: dict[UOp, None] = {}
+        entered: set[UOp] = set()
         stack = [self]
         while stack:
-            node = stack[-1]
-            if node not in done and (enter is None or enter(node)):
-                missing = [s for s in node.src if s not in done]
-                if missing:
-                    stack.extend(reversed(missing))
-                    continue
-            done[stack.pop()] = None
+            node = stack.pop()
+            if node in done:
+                continue
+            if node in entered or not node.src or enter is not None and not enter(node):
+                done[node] = None
+                continue
+            entered.add(node)
+            stack.append(node)  # again, when its operands are done
+            for s in reversed(node.src):
+                if s not in done:
+                    stack.append(s)
         return list(done)
 
     def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
@@ -189,7 +195,10 @@ class UOp(OpMixin, metaclass=UOpMeta):
             return self.arg
         if self.op is Ops.COPY:
             return self.src[1].device
-        return next((s.device for s in self.src if s.device is not None), None)
+        for s in self.src:
+            if s.device is not None:
+                return s.device
+        return None
 
     @property
     def size(self) -> int:

@@ -52,6 +52,26 @@ def test_bench_in_turns_with_onnxruntime(model):
         assert engine["p99"] is None and engine["p99.9"] is None, "20 runs cannot tell"
 
 
+def test_bench_of_scaling(monkeypatch):
+    from tensor_engine.cli import scaling
+
+    monkeypatch.setattr(scaling, "SIZES", (100, 400))
+    report = printed("bench", "--scaling")
+    assert list(report["chains"]) == ["fused", "stored"]
+    for name, kernels in (("fused", [1, 1]), ("stored", [100, 400])):
+        runs, growth = report["chains"][name]["runs"], report["chains"][name]["growth"]
+        assert [run["kernels"] for run in runs] == kernels
+        for step in scaling.STEPS:
+            assert all(run[step] > 0 for run in runs)
+            assert growth[step] == pytest.approx(np.log(runs[1][step] / runs[0][step]) / np.log(4))
+
+
+def test_bench_wants_a_model_or_scaling(model):
+    for arguments in ([], [str(model), "--scaling"]):
+        done = CliRunner().invoke(app, ["bench", *arguments])
+        assert done.exit_code == 2 and "MODEL" in done.output
+
+
 def test_explain_lists_the_kernels(model):
     report = printed("explain", model)
     assert report["device"] == "CPU" and len(report["kernels"]) >= 2
