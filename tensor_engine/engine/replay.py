@@ -59,7 +59,7 @@ class Replay:
         assert launch.kernel is not None, "a copy is no kernel"
         numbers = {id(buffer): Parameter(number) for number, buffer in enumerate(self.places)}
         arguments = tuple(numbers.get(id(buffer), buffer.opaque) for buffer in launch.buffers)
-        variables = {**self.variables, **launch.constants}
+        variables: dict[str, int | Parameter] = {**self.variables, **launch.constants}
         return KernelCall(launch.kernel.program, arguments, tuple(variables[v] for v in launch.kernel.variables))
 
     def _run_each(self, launches: list[Launch], memory: list[Buffer]) -> None:
