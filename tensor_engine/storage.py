@@ -96,6 +96,11 @@ def is_whole_buffer(node: UOp) -> bool:
     return node.base.op is Ops.BUFFER and is_whole(node, node.base)
 
 
+def is_part(node: UOp) -> bool:
+    """True for a view of memory that leaves elements out, or has them in another order."""
+    return node.base.op is Ops.BUFFER and not is_whole_buffer(node)
+
+
 def is_memory(node: UOp) -> bool:
     """True for memory and views of it, asked for once more or not."""
     while True:

@@ -323,3 +323,13 @@ def test_the_type_and_the_shape_stay():
         x += 0.5
     with pytest.raises(ValueError, match="expand"):
         x += Tensor([[1, 2], [3, 4]])
+
+
+def test_a_captured_assignment_to_a_part_of_a_tensor_is_refused():
+    whole = Tensor([1.0, 2.0, 3.0])
+    double = TinyJit(lambda part: part.assign(part * 2).realize())
+    double(whole[:2])
+    assert whole.tolist() == [2, 4, 3]
+    with pytest.raises(ValueError, match="a part of a tensor; pass the whole"):
+        double(whole[:2])
+    assert whole.tolist() == [2, 4, 3]

@@ -34,7 +34,7 @@ from tensor_engine.engine.replay import Replay
 from tensor_engine.engine.results import Results
 from tensor_engine.helpers import JIT
 from tensor_engine.mixin import random
-from tensor_engine.storage import tensors_in_scope
+from tensor_engine.storage import is_part, tensors_in_scope
 from tensor_engine.tensor import Tensor
 from tensor_engine.uop.size import values_in
 from tensor_engine.uop.uop import UOp
@@ -217,6 +217,8 @@ class Capture:
             self.replay.bind(self.values)
         if self.assigned and len({id(argument.memory) for argument in self.inputs}) < len(self.inputs):
             raise JitError("two arguments have the same memory, and the function assigns to one; pass a clone()")
+        if any(is_part(leaves[argument.number].uop) for argument in self.assigned):
+            raise JitError("the function assigns to an argument that is a part of a tensor; pass the whole tensor")
         return leaves
 
     def place_results(self) -> None:
