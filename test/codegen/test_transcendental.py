@@ -54,41 +54,38 @@ def spread(dtype: str, count: int, *limits: float) -> np.ndarray:
     return np.concatenate([random.uniform(-limit, limit, count // len(limits)) for limit in limits]).astype(dtype)
 
 
+def everywhere(dtype: str, path: str, *limits: float) -> np.ndarray:
+    """All patterns, and numbers within the limits."""
+    return np.concatenate([all_patterns(dtype, COUNT[path]), spread(dtype, COUNT[path], *limits)])
+
+
 @needs_long_double
 @pytest.mark.parametrize("dtype", BITS)
 @pytest.mark.parametrize("path", BACKENDS)
 class TestAccuracy:
     def test_exp2(self, path: str, dtype: str) -> None:
-        check(Tensor.exp2, np.exp2, all_patterns(dtype, COUNT[path]), 1, path)
-        check(Tensor.exp2, np.exp2, spread(dtype, COUNT[path], 1, 150, 1080), 1, path)
+        check(Tensor.exp2, np.exp2, everywhere(dtype, path, 1, 150, 1080), 1, path)
 
     def test_log2(self, path: str, dtype: str) -> None:
-        check(Tensor.log2, np.log2, all_patterns(dtype, COUNT[path]), 3, path)
-        check(Tensor.log2, np.log2, np.abs(spread(dtype, COUNT[path], 2, 100)), 3, path)
-
-    def test_exp(self, path: str, dtype: str) -> None:
-        """Also where a factor stands before the argument: a power of two is free, others are rounded."""
-        x = np.concatenate([all_patterns(dtype, COUNT[path]), spread(dtype, COUNT[path], 1, 20, 110, 760)])
-        check(Tensor.exp, np.exp, x, 1.1, path)
-        check(lambda x: (-x).exp(), lambda x: np.exp(-x), x, 1.1, path)
-        check(lambda x: (x * -2).exp(), lambda x: np.exp(-2 * x), x, 1.1, path)
+        check(Tensor.log2, np.log2, np.abs(everywhere(dtype, path, 2, 100)), 3, path)
 
     def test_log(self, path: str, dtype: str) -> None:
-        check(Tensor.log, np.log, np.abs(all_patterns(dtype, COUNT[path])), 3, path)
-        check(Tensor.log, np.log, np.abs(spread(dtype, COUNT[path], 2, 100)), 3, path)
+        check(Tensor.log, np.log, np.abs(everywhere(dtype, path, 2, 100)), 3, path)
+
+    @pytest.mark.parametrize("factor", [1, -1, -2])
+    def test_exp(self, path: str, dtype: str, factor: int) -> None:
+        """Also where a factor stands before the argument: a power of two is free."""
+        x = everywhere(dtype, path, 1, 20, 110, 760)
+        check(lambda x: (x * factor).exp(), lambda x: np.exp(factor * x), x, 1.1, path)
 
     def test_sin(self, path: str, dtype: str) -> None:
-        check(Tensor.sin, np.sin, all_patterns(dtype, COUNT[path]), 2, path)
-        check(Tensor.sin, np.sin, spread(dtype, COUNT[path], 1, 100, 1e6), 2, path)
-        check(Tensor.sin, np.sin, np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype), 0, path)
-
-    def test_sine_near_multiples_of_pi(self, path: str, dtype: str) -> None:
-        """Where a reduction that is a little off leaves nothing right; the last is the double that comes closest."""
+        """Also near multiples of π/2, where a reduction that is a little off leaves nothing right, and for the float32
+        and the float64 that come closest to one."""
         multiples = np.arange(1, COUNT[path]) * np.float64(np.pi / 2)
-        check(Tensor.sin, np.sin, multiples.astype(dtype), 2, path)
         closest = np.array([math.ldexp(16367173, 72), math.ldexp(6381956970095103, 797)])
         with np.errstate(over="ignore"):
-            check(Tensor.sin, np.sin, closest.astype(dtype), 2, path)
+            near = np.concatenate([multiples, closest]).astype(dtype)
+        check(Tensor.sin, np.sin, np.concatenate([everywhere(dtype, path, 1, 100, 1e6), near]), 2, path)
 
 
 @needs_long_double
