@@ -127,27 +127,27 @@ class TranscendentalMixin(ElementwiseMixin):
 
         By its series up to 1/2, and beyond by asin(x) = π/2 - 2 asin(√((1 - x) / 2)).
         """
-        x = self.to_float()
+        x = self._in_steps()
         size = x.distance_from_zero()
         is_large = size.gt(0.5)
         near = is_large.where((is_large.where(1 - size, 1) / 2).sqrt(), size)
         series = near * near.square().polynomial(ARCSINE_SERIES)
         result = is_large.where(math.pi / 2 - 2 * series, series)
-        return x.lt(0).where(-result, result)
+        return x.lt(0).where(-result, result).cast(self.to_float().dtype)
 
     def acos(self) -> Self:
         """The angle whose cosine this is, in radians; nan beyond -1 … 1."""
-        return math.pi / 2 - self.asin()
+        return (math.pi / 2 - self._in_steps().asin()).cast(self.to_float().dtype)
 
     def atan(self) -> Self:
         """The angle whose tangent this is, in radians: from its sine; beyond 1 by atan(x) = π/2 - atan(1 / x)."""
-        x = self.to_float()
+        x = self._in_steps()
         size = x.distance_from_zero()
         is_large = size.gt(1)
         tangent = is_large.where(1 / is_large.where(size, 1), size)
         angle = (tangent / (tangent.square() + 1).sqrt()).asin()
         result = is_large.where(math.pi / 2 - angle, angle)
-        return x.lt(0).where(-result, result)
+        return x.lt(0).where(-result, result).cast(self.to_float().dtype)
 
     # ---- hyperbolic functions
 

@@ -112,7 +112,7 @@ def test_powers(dtype: str, limit: float, path: str) -> None:
 
 
 HALF = {"exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt,
-        "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}  # fmt: skip
+        "atan": np.arctan, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}  # fmt: skip
 ROUNDED_TWICE = {"tanh", "sigmoid"}  # made of several operations, each rounded to half
 
 
