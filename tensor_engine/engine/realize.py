@@ -21,6 +21,8 @@ from tensor_engine.uop.uop import UOp
 
 # the BUFFER behind each node that was realized; it lives as long as the node
 realized: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+# the names that memory had before the one that it has now
+former: weakref.WeakKeyDictionary[UOp, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()
 
 
 class Launch(NamedTuple):
@@ -116,6 +118,15 @@ def nodes_reading(roots: list[UOp], assignments: list[UOp]) -> set[UOp]:
     return found
 
 
+def rename(buffer: UOp, version: UOp) -> None:
+    """From now on `version` stands for the memory that `buffer`, and others before it, stood for."""
+    names = former.pop(buffer, weakref.WeakSet())
+    names.add(buffer)
+    for name in names:
+        realized[name] = version
+    former[version] = names
+
+
 def name_now(view: UOp) -> UOp:
     """The BUFFER that stands for a view's memory now: every run of assignments gives it a new one."""
     buffer = view.buffer
@@ -137,7 +148,8 @@ def execute(roots: list[UOp], schedule: Schedule, held: Iterable[UOp] = ()) -> N
     for node, offset in plan.offsets.items():
         attach(node, arenas[node.arg.device].view(node.arg.capacity, node.dtype, offset))
     run_linear(schedule.linear, schedule.values)
-    realized.update(versions)
+    for buffer, version in versions.items():
+        rename(buffer, version)
     for root, result in zip([*roots, *known], results):
         realized[root] = result
 
