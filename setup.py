@@ -24,7 +24,7 @@ setup(
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", glob("launch/*.launch.py")),
         (f"{SHARE}/config", glob("config/*")),
-        (f"{SHARE}/models", [*glob("models/*.yaml"), *glob("models/*.txt"), *glob("models/*.md")]),
+        (f"{SHARE}/models", [name for kind in ("onnx", "yaml", "txt", "md") for name in glob(f"models/*.{kind}")]),
     ],
     entry_points={
         "console_scripts": [

@@ -26,7 +26,7 @@ ARGUMENTS = [
 
 # Launch argument: the parameter that it sets when it is given, its type, its description.
 PARAMETERS = {
-    "model": ("model_path", str, "The detector, an ONNX file."),
+    "model": ("model_path", str, "The detector, an ONNX file; else the street detector."),
     "card": ("card_path", str, "The model's card; else MODEL.yaml beside the model."),
     "labels": ("label_path", str, "A file with one class name a line; else the card's names."),
     "device": ("device", str, "Where the program runs; else the best device there is."),

@@ -24,6 +24,7 @@ from ros_node.worker import Arrival, FrameWorker, Geometry, State
 from tensor_engine.device import Device
 from tensor_engine.perception.draw import annotate
 from tensor_engine.perception.frame import PIXEL_BYTES, BadImage, Frame
+from tensor_engine.perception.model import default_model
 from tensor_engine.perception.pipeline import Pipeline, Result
 
 LOOK_FOR_CAMERA = 0.2  # seconds between two looks
@@ -73,6 +74,9 @@ class PerceptionNode(Node):
             return Device.canonicalize(self.parameters.device or None)
         except ValueError as error:
             raise BadParameter(str(error)) from error
+
+    def _model_path(self) -> str:
+        return self.parameters.model_path or str(default_model())
 
     def _announced_geometry(self) -> Geometry | None:
         wanted = self.parameters
@@ -132,7 +136,7 @@ class PerceptionNode(Node):
         )
 
     def _model_values(self) -> dict[str, Any]:
-        values = {"model": self.parameters.model_path, "compile_seconds": f"{self.worker.compile_seconds:.1f}"}
+        values = {"model": self._model_path(), "compile_seconds": f"{self.worker.compile_seconds:.1f}"}
         if self._pipeline is None:
             return values
         return {
@@ -147,10 +151,8 @@ class PerceptionNode(Node):
     def load_pipeline(self) -> Pipeline:
         """Builds the pipeline that the parameters describe. Raises ModelError."""
         wanted = self.parameters
-        if not wanted.model_path:
-            raise BadParameter("model_path is empty; give the path of an ONNX file")
         return self._pipeline_factory(
-            wanted.model_path,
+            self._model_path(),
             card=wanted.card_path or None,
             labels=wanted.label_path or None,
             score_threshold=wanted.score_threshold,

@@ -47,7 +47,7 @@ class Spec:
 
 
 SPECS = (
-    Spec("model_path", "", "The detector: an ONNX file."),
+    Spec("model_path", "", "The detector: an ONNX file; empty: the street detector that comes with the package."),
     Spec("card_path", "", "The model's card; empty: MODEL.yaml beside the model, if there is one."),
     Spec("label_path", "", "A file with one class name a line; empty: the card's names."),
     Spec("device", "", "Where the program runs, e.g. CPU; empty: the best one there is."),

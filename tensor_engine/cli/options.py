@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tensor_engine.perception import ModelError, Pipeline
+from tensor_engine.perception.model import default_model
 
 FILE = click.Path(path_type=Path)
 FRACTION = click.FloatRange(0, 1)
@@ -18,7 +19,7 @@ topic = click.option("--topic", help="The image topic of a bag; the first if not
 limit = click.option("--limit", type=click.IntRange(min=1), help="Stop after so many frames.")
 
 PIPELINE_OPTIONS = (
-    click.option("--model", required=True, type=FILE, help="The detector, an ONNX file."),
+    click.option("--model", type=FILE, default=default_model, help="The detector, an ONNX file; else the street's."),
     click.option("--card", type=FILE, help="Its model card; else NAME.yaml beside it or in models/."),
     click.option("--labels", type=FILE, help="Names of its classes, one a line."),
     click.option("--score", "score_threshold", type=FRACTION, help="Least score; else the card's, else 0.4."),

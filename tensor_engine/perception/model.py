@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensor_engine.perception.card import ModelCard, find_card, make_card, read_card
+from tensor_engine.perception.card import ModelCard, find_card, make_card, models_folders, read_card
 from tensor_engine.perception.errors import ModelError
 from tensor_engine.perception.heads import FAMILIES, USUAL_STRIDES, Head, Shapes, tell_head
 from tensor_engine.perception.labels import embedded_labels, read_labels
 from tensor_engine.perception.network import Network
+
+DEFAULT_MODEL = "street.onnx"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Model:
         if name not in names:
             raise ValueError(f"no class {name!r}; the model knows {', '.join(names)}")
         return names.index(name)
+
+
+def default_model() -> Path:
+    """Where the street detector is that comes with the package; where it should be, if it is not there."""
+    return next((folder / DEFAULT_MODEL for folder in models_folders()), Path("models", DEFAULT_MODEL))
 
 
 def load_model(path: Path, card_path: Path | None = None, label_path: Path | None = None) -> Model:

@@ -162,6 +162,12 @@ def test_output_that_nobody_reads_to_its_end(toy, carphone):
 # ---- replay --------------------------------------------------------------------------------------------------------
 
 
+def test_without_a_model_it_is_the_street_detector(street_bag, document):
+    report = document("detect", street_bag, "--limit", 1)
+    assert report["model"] == str(REPOSITORY / "models" / "street.onnx")
+    assert {found["class_id"] for found in report["frames"][0]["detections"]} == {"person", "car"}
+
+
 def test_replay_writes_what_detect_says(nanodet_path, street_bag, tmp_path, document, refused):
     out = tmp_path / "out"
     report = document("replay", street_bag, "--model", nanodet_path, "--out", out, "--limit", 2)

@@ -48,7 +48,7 @@ def run_to_its_end(*arguments, **parameters):
     ("parameters", "reason"),
     [
         ({"model_path": "missing.onnx"}, "missing.onnx is no model"),
-        ({}, "model_path is empty"),
+        ({}, "models/street.onnx is no model"),
         ({"model_path": "fake", "score_threshold": 1.5}, "out of range"),
         ({"model_path": "fake", "score_threshold": "high"}, "expecting type 'DOUBLE'"),
         ({"model_path": "fake", "image_transport": "theora"}, "use one of auto, raw, compressed"),
