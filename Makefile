@@ -8,7 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 FIXTURE := $(wildcard test/fixtures/vision_msgs/* test/fixtures/vision_msgs/msg/*)
 
-.PHONY: venv demo test test-all check clean
+.PHONY: venv oracles demo test test-all check clean
 
 venv: .venv/.python-done .venv/.ros-done
 
@@ -24,6 +24,11 @@ venv: .venv/.python-done .venv/.ros-done
 .venv/.ros-done: .venv/.python-done tools/ros_env.py $(FIXTURE)
 	$(BIN)/python tools/ros_env.py
 	@touch $@
+
+# PyTorch, an oracle for gradients and operators. Without it the tests that ask it are skipped: from the default
+# index it is a download of gigabytes on x86-64, so it is fetched only when asked for.
+oracles: venv
+	$(PIP) torch==2.13.0
 
 demo: venv
 	$(BIN)/python tools/demo.py
