@@ -216,9 +216,12 @@ class UOp(OpMixin, metaclass=UOpMeta):
     @property
     def buffer(self) -> UOp:
         """The BUFFER below the movement operations and all assignments; what there is instead if there is none."""
-        node = self.base
+        node, passed = self.base, []
         while node.op is Ops.ASSIGN:
-            node = node.src[0].base
+            passed.append(node)
+            node = node.__dict__.get("assigned", node.src[0].base)
+        for assignment in passed:  # remembered, as many stand on top of each other
+            assignment.__dict__["assigned"] = node
         return node
 
     # ---- what can be derived: values
