@@ -1,6 +1,8 @@
-"""What the walk shows is what the code does."""
+"""What the walk and the reference page say is what the code does."""
 from __future__ import annotations
 
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -24,10 +26,13 @@ def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
     assert len(differences(page)) == 1 and "page.md:4" in differences(page)[0]
 
 
+def test_the_reference_page_is_that_of_the_code() -> None:
+    page = runpy.run_path(str(ROOT / "tools" / "reference.py"))["page"]()
+    assert page == (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), "run: python tools/reference.py"
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
-    import re
-
     targets = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))]
     missing = [target for target in targets if target and "://" not in target and not (page.parent / target).exists()]
     assert not missing
