@@ -10,7 +10,7 @@ ROS_WHEELS = "; sys_platform == 'linux' and platform_machine == 'x86_64'"
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version="0.2.0",
     description="From camera bytes to detections in one captured program",
     license="Apache-2.0",
     maintainer="tensor_engine maintainers",
