@@ -21,7 +21,6 @@ import click
 import cv2
 import numpy as np
 import onnx
-from safetensors import safe_open
 from street.evaluation import evaluate_model
 from street.export import to_onnx
 from street.labels import Labels, difference, empty_scene, label
@@ -32,7 +31,14 @@ from street.teacher import Teacher
 
 from tensor_engine import Tensor, TinyJit, nn
 from tensor_engine.cli.console import print_line, progress
-from tensor_engine.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
+from tensor_engine.nn.state import (
+    get_parameters,
+    get_state_dict,
+    load_state_dict,
+    safe_load,
+    safe_load_metadata,
+    safe_save,
+)
 from tensor_engine.perception.sources import open_source
 
 MODELS = Path(__file__).resolve().parent
@@ -140,8 +146,7 @@ class Trainer:
 
 def checkpoint_steps(path: Path, recipe: Recipe) -> int:
     """How many steps a checkpoint has behind it. Raises ClickException if they were of another recipe."""
-    with safe_open(path, "numpy") as file:
-        metadata = file.metadata()
+    metadata = safe_load_metadata(path)
     if json.loads(metadata["recipe"]) != vars(recipe):
         raise click.ClickException(f"{path} is of another training; remove it, or name another --checkpoint")
     return int(metadata["done"])
